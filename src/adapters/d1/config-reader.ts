@@ -1,0 +1,223 @@
+/**
+ * ConfigReader: the D1 statements behind the road's configuration, each in one batch with the versions of the tenant chain, so that
+ * what was read and the version it belongs to are one snapshot.
+ * Promises: every statement is bound to a tenant chain; a store that does not answer in time is `null`, never a throw.
+ * Must never: cache. Called by config.ts only.
+ */
+import { and, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/d1';
+import { configReadTimeoutMs, tenantDepthMax } from '../../base/limits';
+import { routeOrder } from '../../domain/catalog/route-match';
+import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
+import type { AccessKey } from '../../domain/tenancy/access';
+import type { SealedSecret } from '../../ports/vault';
+import { toAccessKey, toRoute, toUpstream } from './rows';
+import { accessKeys, denyRules, principals, routes, secrets, tenantDataKeys, upstreams } from './schema';
+
+/** The chain of a tenant, leaf first, with the versions that make up its state. */
+export interface ChainState {
+  readonly chain: readonly string[];
+  /** Ids and versions of the whole chain as one comparable text. */
+  readonly version: string;
+}
+
+/** What a key look-up finds: the key, its tenant's chain, the chain's deny rules. */
+export interface KeySnapshot extends ChainState {
+  readonly key: AccessKey;
+  readonly denyRules: readonly DenyRule[];
+}
+
+/** An upstream with the sealed secrets that its bindings may use. */
+export interface LoadedUpstream {
+  readonly upstream: Upstream;
+  readonly secrets: ReadonlyMap<string, SealedSecret>;
+}
+
+/** How upstreams are looked for. */
+export type UpstreamQuery =
+  | { readonly by: 'name'; readonly name: string }
+  | { readonly by: 'alias'; readonly alias: string }
+  | { readonly by: 'host'; readonly host: string; readonly port: number };
+
+/** Writes one structured log line. */
+type Report = (event: string, facts: Readonly<Record<string, string>>) => void;
+
+interface ChainRow {
+  readonly id: string;
+  readonly version: number;
+}
+
+export class ConfigReader {
+  readonly #db: ReturnType<typeof drizzle>;
+
+  readonly #report: Report;
+
+  constructor(d1: D1Database, report: Report) {
+    this.#db = drizzle(d1);
+    this.#report = report;
+  }
+
+  /** The versions of one tenant's chain; `null` when the store does not answer, `'gone'` when there is no such tenant. */
+  async chain(tenantId: string): Promise<ChainState | 'gone' | null> {
+    const rows = await this.#within(this.#chain(tenantId).all());
+    return rows === null ? null : chainOf(rows);
+  }
+
+  /** Everything a first call of a key needs; `'unknown'` when no key has the hash. */
+  async key(sha256: string): Promise<KeySnapshot | 'unknown' | null> {
+    const owner = await this.#within(
+      this.#db.select({ tenantId: accessKeys.tenantId }).from(accessKeys).where(eq(accessKeys.sha256, sha256)).get(),
+    );
+    if (owner === null) return null;
+    if (owner === undefined) return 'unknown';
+    const tenantId = owner.tenantId;
+    const read = await this.#within(
+      this.#db.batch([
+        this.#db
+          .select({ key: accessKeys, role: principals.role, enabled: principals.enabled })
+          .from(accessKeys)
+          .innerJoin(principals, and(eq(principals.id, accessKeys.principalId), eq(principals.tenantId, accessKeys.tenantId)))
+          .where(and(eq(accessKeys.tenantId, tenantId), eq(accessKeys.sha256, sha256))),
+        this.#chain(tenantId),
+        this.#db.select().from(denyRules).where(sql`${denyRules.tenantId} in (select id from ${chainSql(tenantId)})`),
+      ]),
+    );
+    if (read === null) return null;
+    const [keys, chainRows, rules] = read;
+    const found = keys[0];
+    const state = chainOf(chainRows);
+    if (found === undefined || state === 'gone') return 'unknown';
+    return { ...state, key: toAccessKey(found.key, found.role, found.enabled), denyRules: rules };
+  }
+
+  /** Upstreams along a chain that the leaf may see, closest first, with routes and secrets, and the chain's state at that moment. */
+  async upstreams(chain: readonly string[], query: UpstreamQuery): Promise<{ found: readonly LoadedUpstream[]; version: string } | null> {
+    const leaf = chain[0] ?? '';
+    const ids = matching(chain, query);
+    const read = await this.#within(
+      this.#db.batch([
+        this.#db.select().from(upstreams).where(sql`${upstreams.id} in ${ids}`),
+        this.#db.select().from(routes).where(and(eq(routes.enabled, true), sql`${routes.upstreamId} in ${ids}`)),
+        this.#db
+          .select(secretColumns)
+          .from(secrets)
+          .innerJoin(
+            tenantDataKeys,
+            and(eq(tenantDataKeys.tenantId, secrets.tenantId), eq(tenantDataKeys.version, secrets.dataKeyVersion)),
+          )
+          .where(and(inChain(secrets.tenantId, chain), sql`${secrets.id} in ${boundSecretIds(ids)}`)),
+        this.#chain(leaf),
+      ]),
+    );
+    if (read === null) return null;
+    const [upstreamRows, routeRows, secretRows, chainRows] = read;
+    const state = chainOf(chainRows);
+    const found = upstreamRows
+      .sort((a, b) => chain.indexOf(a.tenantId) - chain.indexOf(b.tenantId) || (a.id < b.id ? -1 : 1))
+      .map((row) => {
+        const own = routeRows.filter((r) => r.upstreamId === row.id && r.tenantId === row.tenantId).map(toRoute).sort(routeOrder);
+        const upstream = toUpstream(row, own);
+        return { upstream, secrets: readableSecrets(upstream, chain, secretRows) };
+      });
+    return { found, version: state === 'gone' ? '' : state.version };
+  }
+
+  /** D1 may hang as well as fail: both are "no answer". D1's texts name columns, never parameters. */
+  async #within<T>(work: Promise<T>): Promise<T | null> {
+    const late = Promise.withResolvers<null>();
+    const timer = setTimeout(() => late.resolve(null), configReadTimeoutMs);
+    const failed = (fault: unknown): null => {
+      const cause = fault instanceof Error ? (fault.cause ?? fault) : fault;
+      this.#report('config.read_failed', { reason: cause instanceof Error ? cause.message.slice(0, 200) : 'unknown' });
+      return null;
+    };
+    try {
+      return await Promise.race([work.catch(failed), late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #chain(tenantId: string) {
+    return this.#db
+      .select({ id: sql<string>`id`, version: sql<number>`version` })
+      .from(chainSql(tenantId))
+      .orderBy(sql`level`);
+  }
+}
+
+/** The tenant and its ancestors; the level bound only stops a damaged tree. */
+const chainSql = (tenantId: string) => sql`(
+  with recursive chain(id, parent_id, version, level) as (
+    select id, parent_id, config_version, 0 from tenants where id = ${tenantId}
+    union all
+    select t.id, t.parent_id, t.config_version, c.level + 1 from tenants t join chain c on t.id = c.parent_id
+      where c.level < ${tenantDepthMax}
+  ) select id, version, level from chain)`;
+
+/** Ids of the upstreams along a chain that match and that its leaf may see. */
+function matching(chain: readonly string[], query: UpstreamQuery): SQL {
+  const leaf = chain[0] ?? '';
+  return sql`(select u.id from upstreams u where u.tenant_id in (select value from json_each(${JSON.stringify(chain)}))
+    and (u.tenant_id = ${leaf} or u.visibility = 'descendants') and ${matches(query)})`;
+}
+
+function matches(query: UpstreamQuery): SQL {
+  switch (query.by) {
+    case 'name':
+      return sql`u.name = ${query.name}`;
+    case 'alias':
+      return sql`u.alias = ${query.alias}`;
+    case 'host':
+      return sql`u.id in (select h.upstream_id from upstream_hosts h where h.tenant_id = u.tenant_id
+        and h.host = ${query.host} and h.port = ${query.port})`;
+  }
+}
+
+/** The ids that bindings name, taken from their JSON so that no statement needs a list of parameters. */
+const boundSecretIds = (upstreamIds: SQL) =>
+  sql`(select json_extract(b.value, '$.source.secretId') from upstreams u, json_each(u.bindings) b where u.id in ${upstreamIds})`;
+
+const inChain = (column: SQLWrapper, chain: readonly string[]) =>
+  sql`${column} in (select value from json_each(${JSON.stringify(chain)}))`;
+
+function chainOf(rows: readonly ChainRow[]): ChainState | 'gone' {
+  if (rows.length === 0) return 'gone';
+  return { chain: rows.map((r) => r.id), version: rows.map((r) => `${r.id}:${r.version}`).join(' ') };
+}
+
+/** No two columns of one name: a D1 batch gives rows as objects, in which the second would replace the first. */
+const secretColumns = {
+  id: secrets.id,
+  tenantId: secrets.tenantId,
+  visibility: secrets.visibility,
+  sealed: secrets.sealed,
+  dataKeyVersion: secrets.dataKeyVersion,
+  masterVersion: tenantDataKeys.masterVersion,
+  wrapped: tenantDataKeys.wrapped,
+};
+
+type SecretRow = Pick<typeof secrets.$inferSelect, 'id' | 'tenantId' | 'visibility' | 'sealed' | 'dataKeyVersion'> &
+  Pick<typeof tenantDataKeys.$inferSelect, 'masterVersion' | 'wrapped'>;
+
+/** A secret is readable by its own tenant, and by tenants below it when its visibility says so. */
+function readableSecrets(upstream: Upstream, chain: readonly string[], rows: readonly SecretRow[]): ReadonlyMap<string, SealedSecret> {
+  const out = new Map<string, SealedSecret>();
+  const level = chain.indexOf(upstream.tenantId);
+  for (const secret of rows) {
+    const own = secret.tenantId === upstream.tenantId;
+    const lent = secret.visibility === 'descendants' && chain.indexOf(secret.tenantId) > level;
+    if (!own && !lent) continue;
+    out.set(secret.id, {
+      id: secret.id,
+      tenantId: secret.tenantId,
+      sealed: new Uint8Array(secret.sealed),
+      dataKeyVersion: secret.dataKeyVersion,
+      masterVersion: secret.masterVersion,
+      wrappedDataKey: new Uint8Array(secret.wrapped),
+    });
+  }
+  return out;
+}
+
+/** D1 may hang as well as fail: both are "no answer". */

@@ -1,0 +1,89 @@
+/**
+ * What the D1 stores share: the version raise, the cursor condition, and the one translation of D1's errors.
+ * Promises: an error of the store becomes a refusal; only names of our own columns come out of its text.
+ * Must never: let a text of the database reach a caller. Called by the stores of this folder.
+ */
+import { eq, type SQL, sql } from 'drizzle-orm';
+import type { DrizzleD1Database } from 'drizzle-orm/d1';
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
+import { AssertionError } from '../../../base/assert';
+import { configRetryMs } from '../../../base/limits';
+import { err, ok } from '../../../base/result';
+import type { Refusal } from '../../../domain/refusal';
+import type { Page, Stored } from '../../../ports/store';
+import { tenants } from '../schema';
+
+export type Db = DrizzleD1Database<Record<string, never>>;
+
+/** Columns that stand last in a unique index, and the wire field that they are. */
+const uniqueFields: Readonly<Record<string, string>> = { name: 'name', alias: 'alias', path: 'path' };
+
+/** Raises the tenant's `config_version`; goes into the same batch as the write that it announces. */
+export const raise = (db: Db, tenantId: string) =>
+  db
+    .update(tenants)
+    .set({ configVersion: sql`${tenants.configVersion} + 1` })
+    .where(eq(tenants.id, tenantId));
+
+/** The rows behind a cursor. */
+export const behind = (id: SQLiteColumn, page: Page): SQL | undefined =>
+  page.after === null ? undefined : sql`${id} > ${page.after}`;
+
+/** Membership in a list of any length as one bound parameter (D1 binds 100 at most). */
+export const among = (column: SQLiteColumn, values: readonly string[]): SQL =>
+  sql`${column} in (select value from json_each(${JSON.stringify(values)}))`;
+
+/**
+ * Runs a statement. A broken unique rule is `resource.conflict` with its field; a broken reference too when `heldBy` names the field
+ * that holds it; everything else is `config.unavailable`.
+ */
+export async function stored<T>(work: PromiseLike<T>, heldBy?: string): Stored<T> {
+  try {
+    return ok(await work);
+  } catch (error) {
+    if (error instanceof AssertionError) throw error;
+    return err(refusalOf(innermost(error), heldBy));
+  }
+}
+
+/** One row; `resource.not_found` when there is none. */
+export async function one<T>(work: PromiseLike<T | undefined>): Stored<T> {
+  const row = await stored(work);
+  if (!row.ok) return row;
+  return row.value === undefined ? err({ code: 'resource.not_found' }) : ok(row.value);
+}
+
+/** A batch whose result is not needed. */
+export async function done(work: PromiseLike<unknown>, heldBy?: string): Stored<void> {
+  const ran = await stored(work, heldBy);
+  return ran.ok ? ok(undefined) : ran;
+}
+
+/** A batch whose first statement returns the rows that it changed; `resource.not_found` when there is none. */
+export async function changed(
+  work: PromiseLike<readonly [readonly unknown[], ...unknown[]]>,
+  heldBy?: string,
+): Stored<void> {
+  const ran = await stored(work, heldBy);
+  if (!ran.ok) return ran;
+  return ran.value[0].length === 0 ? err({ code: 'resource.not_found' }) : ok(undefined);
+}
+
+/** drizzle's own message repeats the parameters, which a caller chose; only the database's message is read. */
+function innermost(error: unknown): string {
+  let at = error;
+  while (at instanceof Error && at.cause instanceof Error) at = at.cause;
+  return at instanceof Error ? at.message : '';
+}
+
+function refusalOf(message: string, heldBy: string | undefined): Refusal {
+  const columns = /UNIQUE constraint failed: ([a-z0-9_., ]+)/.exec(message)?.[1];
+  if (columns !== undefined) {
+    const last = columns.slice(columns.lastIndexOf('.') + 1).trim();
+    return { code: 'resource.conflict', field: uniqueFields[last] ?? 'id' };
+  }
+  if (heldBy !== undefined && message.includes('FOREIGN KEY constraint failed')) {
+    return { code: 'resource.conflict', field: heldBy };
+  }
+  return { code: 'config.unavailable', retryAfterMs: configRetryMs };
+}

@@ -1,0 +1,49 @@
+/**
+ * The surfaces, in order: the data plane's, then everything that Hono routes (management, health, documents).
+ * Promises: every path that can reach an upstream is in `surfaces` and runs the same road (a test walks both tables).
+ * The data plane is matched before Hono: Hono answers HEAD by running GET and rebuilding the answer, which a faithful relay must not do.
+ * Called by worker.ts.
+ */
+import { Hono } from 'hono';
+import { runCall } from './call/run-call';
+import type { Surface } from './call/call';
+import { managementApi, openapiDocument } from './control-plane/api';
+import { problemResponse } from './http/problem';
+import type { Wired } from './wiring';
+
+/** Every prefix that leads to an upstream. */
+export const surfaces: readonly { readonly prefix: string; readonly surface: Surface }[] = [
+  { prefix: '/call/', surface: 'call' },
+  { prefix: '/proxy/', surface: 'proxy' },
+];
+
+/** What worker.ts serves. */
+export interface App {
+  readonly fetch: (request: Request, context: ExecutionContext) => Response | Promise<Response>;
+  /** Hono's table, for the test that no other path reaches an upstream. */
+  readonly routes: Hono['routes'];
+}
+
+/** Builds the app of one isolate. */
+export function app({ call, management }: Wired): App {
+  const hono = new Hono();
+  hono.get('/healthz', (c) => c.json({ status: 'ok' }));
+  hono.get('/openapi.json', (c) => c.json(openapiDocument()));
+  hono.route('/api/v1', managementApi(management));
+  hono.notFound(() => problemResponse({ code: 'resource.not_found' }));
+  hono.onError((bug) => {
+    call.report('app.bug', { error: bug.name });
+    return problemResponse({ code: 'internal.error' });
+  });
+  return {
+    routes: hono.routes,
+    fetch(request, context) {
+      const url = request.url;
+      const at = url.indexOf('/', url.indexOf('://') + 3);
+      for (const { prefix, surface } of surfaces) {
+        if (url.startsWith(prefix, at)) return runCall(surface, request, call, (work) => context.waitUntil(work));
+      }
+      return hono.fetch(request, undefined, context);
+    },
+  };
+}

@@ -1,0 +1,37 @@
+/**
+ * Typed ids: a prefix and a ULID (48 bits of time, 80 of randomness, Crockford base 32; sorts by time).
+ * Must never: be used as a secret. Called by whoever makes a row; randomness and time come in, so that rules stay pure.
+ * Source: the ULID specification.
+ */
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** What each prefix names. */
+export type IdPrefix = 'ten' | 'prj' | 'prn' | 'key' | 'sec' | 'ups' | 'rte' | 'den' | 'call';
+
+/** A ULID of `nowMs` (epoch milliseconds) and 10 random bytes. */
+export function ulid(nowMs: number, random: Uint8Array): string {
+  let out = '';
+  for (let t = nowMs, i = 0; i < 10; i++, t = Math.floor(t / 32)) out = alphabet.charAt(t % 32) + out;
+  let bits = 0;
+  let held = 0;
+  for (let i = 0; i < 10; i++) {
+    held = (held << 8) | (random[i] ?? 0);
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      out += alphabet.charAt((held >>> bits) & 31);
+    }
+    held &= (1 << bits) - 1;
+  }
+  return out;
+}
+
+/** Makes an id such as `ups_01J…`. */
+export function newId(prefix: IdPrefix, nowMs: number): string {
+  return `${prefix}_${ulid(nowMs, crypto.getRandomValues(new Uint8Array(10)))}`;
+}
+
+/** Whether `text` has the shape of an id with that prefix. */
+export function isId(prefix: IdPrefix, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1));
+}

@@ -1,0 +1,16 @@
+/**
+ * Result: an expected "no" is a value, never an exception.
+ * Promises: `ok` and `err` are the only two shapes; narrowing on `.ok` is enough.
+ * Must never: carry text for people or a status. Called by everyone.
+ */
+export type Result<T, E> = { readonly ok: true; readonly value: T } | Err<E>;
+export type Err<E> = { readonly ok: false; readonly error: E };
+
+/** A value that may already be there: the warm path must not pay for a promise it does not need. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Wraps a success. */
+export const ok = <T>(value: T): { readonly ok: true; readonly value: T } => ({ ok: true, value });
+
+/** Wraps an expected "no". */
+export const err = <E>(error: E): Err<E> => ({ ok: false, error });

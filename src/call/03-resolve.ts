@@ -1,0 +1,102 @@
+/**
+ * 03 resolve: which upstream, which endpoint of it, which path?
+ * Promises: a prefix counts at a segment boundary only; upstreams that the key may not use can neither cause a 409 nor win;
+ * unknown, foreign and private names take this one path and get one answer. Called by run-call.
+ */
+import { err, ok, type Result } from '../base/result';
+import { matchRoute } from '../domain/catalog/route-match';
+import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
+import type { TargetUrl } from '../domain/egress/target-url';
+import type { Refusal } from '../domain/refusal';
+import { covers, mergedPath } from '../domain/relay/path';
+import { mayUse } from '../domain/tenancy/access';
+import type { IdentifiedCall, ResolvedCall } from './call';
+
+/** Refuses: routing.*, route.not_found, authz.host_forbidden, config.unavailable. Nothing is owed. */
+export async function resolve(call: IdentifiedCall): Promise<Result<ResolvedCall, Refusal>> {
+  const target = call.target;
+  if (target.kind === 'url') return resolveUrl(call, target.url);
+  const looked = target.kind === 'name' ? call.tenant.named(target.name) : call.tenant.aliased(target.alias);
+  const found = looked instanceof Promise ? await looked : looked;
+  if (!found.ok) return found;
+  const upstream = closestEnabled(found.value);
+  if (!upstream.ok) return err(upstream.error ?? { code: 'routing.not_found', surface: call.surface });
+  return withTarget(call, upstream.value, call.path, null);
+}
+
+/** The walk from the tenant to the root finds the closest enabled upstream (decisions section 5). */
+function closestEnabled(found: readonly Upstream[]): Result<Upstream, Refusal | null> {
+  for (const upstream of found) if (upstream.enabled) return ok(upstream);
+  return err(found.length > 0 ? { code: 'routing.upstream_disabled' } : null);
+}
+
+async function resolveUrl(call: IdentifiedCall, url: TargetUrl): Promise<Result<ResolvedCall, Refusal>> {
+  const looked = call.tenant.at(url.host, url.port);
+  const found = looked instanceof Promise ? await looked : looked;
+  if (!found.ok) return found;
+  const matching = found.value.filter((u) => u.scheme === url.scheme && underBase(u.basePath, call.path));
+  const usable = matching.filter((u) => mayUse(call.key, u));
+  if (usable.length === 0) {
+    if (matching.length > 0) return err({ code: 'authz.host_forbidden', host: url.authority });
+    return err({ code: 'routing.not_found', surface: 'call' });
+  }
+  const enabled = usable.filter((u) => u.enabled);
+  if (enabled.length === 0) return err({ code: 'routing.upstream_disabled' });
+  const best = mostSpecific(enabled);
+  if (best.length > 1) return err({ code: 'routing.ambiguous', names: best.map((u) => u.name) });
+  const upstream = best[0] as Upstream;
+  const endpoint = upstream.endpoints.find((e) => e.host === url.host && e.port === url.port) ?? null;
+  return withTarget(call, upstream, call.path.slice(upstream.basePath.length), endpoint);
+}
+
+/** The base path must cover the path as sent and as an origin may read it (decisions section 5). */
+const underBase = (base: string, path: string): boolean =>
+  base === '' || (covers(base, path) && covers(base, mergedPath(path)));
+
+/** Longest base path, then the closest tenant (the look-up is ordered leaf first); what is left is a real tie. */
+function mostSpecific(upstreams: readonly Upstream[]): readonly Upstream[] {
+  const longest = Math.max(...upstreams.map((u) => u.basePath.length));
+  const best = upstreams.filter((u) => u.basePath.length === longest);
+  return best.filter((u) => u.tenantId === best[0]?.tenantId);
+}
+
+function withTarget(call: IdentifiedCall, upstream: Upstream, path: string, fixed: Endpoint | null): Result<ResolvedCall, Refusal> {
+  const route = routeOf(call, upstream, path);
+  if (!route.ok) return route;
+  const endpoint = fixed === null ? chooseEndpoint(upstream, call.headers.targetHost) : ok(fixed);
+  if (!endpoint.ok) return endpoint;
+  return ok({ ...call, upstream, endpoint: endpoint.value, route: route.value, sentPath: upstream.basePath + path });
+}
+
+/** An upstream with routes is guarded by them on every surface; one without is open on /call and closed on /proxy (decisions section 2). */
+function routeOf(call: IdentifiedCall, upstream: Upstream, path: string): Result<Route | null, Refusal> {
+  if (upstream.routes.length === 0) return call.surface === 'call' ? ok(null) : err({ code: 'route.not_found' });
+  const route = matchRoute(upstream.routes, call.method, path);
+  // A path that an origin would read as another route's is nobody's.
+  const differs = path.includes('%') || path.includes('//');
+  if (route === null || (differs && matchRoute(upstream.routes, call.method, mergedPath(path)) !== route))
+    return err({ code: 'route.not_found' });
+  return ok(route);
+}
+
+const turns = new WeakMap<Upstream, number>();
+
+/** The named host of the pool, else round robin per isolate. */
+function chooseEndpoint(upstream: Upstream, named: string | null): Result<Endpoint, Refusal> {
+  const pool = upstream.endpoints;
+  if (named !== null) return namedEndpoint(pool, named.trim().toLowerCase());
+  if (upstream.needsTargetHost)
+    return err({ code: 'routing.missing_target_host', hosts: pool.map((e) => `${e.host}:${e.port}`) });
+  if (pool.length === 1) return ok(pool[0] as Endpoint);
+  const turn = turns.get(upstream) ?? 0;
+  turns.set(upstream, turn + 1);
+  return ok(pool[turn % pool.length] as Endpoint);
+}
+
+function namedEndpoint(pool: readonly Endpoint[], named: string): Result<Endpoint, Refusal> {
+  const parts = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/.exec(named);
+  if (parts === null) return err({ code: 'routing.invalid_target_host' });
+  const host = (parts[1] ?? '').replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const found = pool.find((e) => e.host === host && (parts[2] === undefined || e.port === Number(parts[2])));
+  return found === undefined ? err({ code: 'routing.unknown_target_host' }) : ok(found);
+}

@@ -1,0 +1,63 @@
+/**
+ * 07 guard: the last look before the send: the credential can be injected, the host is not ourselves and has only public addresses.
+ * Promises: after this stage nothing but the network can say no. Called by run-call.
+ */
+import { err, ok, type Result } from '../base/result';
+import type { Endpoint } from '../domain/catalog/upstream';
+import type { EgressPolicy } from '../domain/egress/allowance';
+import { type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
+import type { Refusal } from '../domain/refusal';
+import type { Background } from '../ports/config';
+import type { Credentials } from '../ports/credentials';
+import type { EgressGuard } from '../ports/egress';
+import type { GuardedCall, ReservedCall } from './call';
+
+/** What the last look asks. */
+export interface GuardPorts {
+  readonly egress: EgressGuard;
+  readonly egressPolicy: EgressPolicy;
+  readonly credentials: Credentials;
+}
+
+/** Refuses: egress.*, secret.not_found, credential.unavailable, auth.failed (secret denied), config.unavailable. */
+export async function guard(
+  call: ReservedCall,
+  ports: GuardPorts,
+  background: Background,
+): Promise<Result<GuardedCall, Refusal>> {
+  const { host, port } = call.endpoint;
+  if (isOwnHost(call.request.url, host, port)) return err({ code: 'egress.blocked', host });
+  const judged = judge(call, ports.egressPolicy);
+  if (judged === null) return err({ code: 'egress.blocked', host });
+  const asked = ports.egress.check(host, port, judged, call.startedAtMs, background);
+  const publicHost = asked instanceof Promise ? await asked : asked;
+  if (!publicHost.ok) return publicHost;
+  const prepared = ports.credentials.prepare(call.upstream, call.tenant, call.startedAtMs);
+  const credentials = prepared instanceof Promise ? await prepared : prepared;
+  if (!credentials.ok) return credentials;
+  return ok({ ...call, credentials: credentials.value });
+}
+
+type Judged = JudgedEndpoint['kind'] | null;
+
+/** What the address rules said of an endpoint; configuration objects live as long as their version, and so does this. */
+const verdicts = new WeakMap<Endpoint, Judged>();
+
+/** The literal rules once more: they, or the deployment's allowance, may have changed since the endpoint was registered. */
+function judge(call: ReservedCall, policy: EgressPolicy): Judged {
+  const known = verdicts.get(call.endpoint);
+  if (known !== undefined) return known;
+  const judged = judgeEndpoint({ scheme: call.upstream.scheme, ...call.endpoint }, policy);
+  const verdict = judged.ok ? judged.value.kind : null;
+  verdicts.set(call.endpoint, verdict);
+  return verdict;
+}
+
+/** A call to the host that it came in on would be a loop. */
+function isOwnHost(url: string, host: string, port: number): boolean {
+  const start = url.indexOf('://') + 3;
+  const authority = url.slice(start, url.indexOf('/', start));
+  if (!authority.startsWith(host)) return false;
+  const rest = authority.slice(host.length);
+  return rest === '' ? port === 443 || port === 80 : rest === `:${port}`;
+}

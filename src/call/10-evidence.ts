@@ -1,0 +1,105 @@
+/**
+ * 10 evidence: no injected credential leaves in an answer: header values on every status, bodies from 400 on (digest A5).
+ * Promises: an untouched answer keeps its native headers and body; a masked body is identity-encoded with a fresh length; what cannot
+ * be shown safely is replaced whole. Must never: read a body below 400, or one of a call that injected nothing. Called by run-call.
+ */
+import { errorBodyBytesMax, errorBodyDecodedBytesMax, errorBodyWaitMs, evidenceBodyBytesMax } from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import { headerHit, type MaskedSecret, maskText, maskValue } from '../domain/credentials/masking';
+import type { Refusal } from '../domain/refusal';
+import { decodeContent } from '../domain/relay/content-coding';
+import { mentionsOwnCookie, setsOwnCookie } from '../domain/relay/cookies';
+import { dropsFromAnswer } from '../domain/relay/header-policy';
+import type { AnsweredCall, EvidencedCall } from './call';
+import { readAll } from './pump';
+
+type Edit = readonly [name: string, value: string | null];
+type HeaderOutcome = Pick<EvidencedCall, 'headerEdits' | 'setCookies'>;
+type BodyOutcome = Pick<EvidencedCall, 'body' | 'evidence' | 'redacted'> & { readonly edits: readonly Edit[] };
+
+/** Refuses: downstream.error, when an error body that must be read breaks before its end. */
+export async function evidence(call: AnsweredCall): Promise<Result<EvidencedCall, Refusal>> {
+  const { answer } = call;
+  const headers = judgeHeaders(answer.headers, call.credentials.masks);
+  if (answer.status < 400 || call.credentials.masks.length === 0 || answer.body === null) {
+    return ok({ ...call, ...headers, body: answer.body, evidence: null, redacted: false });
+  }
+  const body = await judgeBody(answer, call.credentials.masks);
+  if (body === null) return err({ code: 'downstream.error', host: call.endpoint.host });
+  const { edits, ...outcome } = body;
+  return ok({ ...call, ...outcome, setCookies: headers.setCookies, headerEdits: [...headers.headerEdits, ...edits] });
+}
+
+/** One pass over the answer's headers. */
+function judgeHeaders(headers: Headers, masks: readonly MaskedSecret[]): HeaderOutcome {
+  const pairs = [...headers];
+  const edits: Edit[] = [];
+  let joined = '';
+  let cookies = false;
+  for (let i = 0; i < pairs.length; i++) {
+    const [name, value] = pairs[i] as [string, string];
+    if (dropsFromAnswer(name)) edits.push([name, null]);
+    else joined += `${value}\n`;
+    if (name === 'set-cookie' && mentionsOwnCookie(value)) cookies = true;
+  }
+  const hit = masks.length > 0 && headerHit(joined, masks);
+  if (!hit && !cookies) return { headerEdits: edits, setCookies: null };
+  return rewriteHeaders(headers, pairs, masks, edits);
+}
+
+function rewriteHeaders(headers: Headers, pairs: string[][], masks: readonly MaskedSecret[], edits: Edit[]): HeaderOutcome {
+  for (const [name = '', value = ''] of pairs) {
+    if (name === 'set-cookie' || dropsFromAnswer(name)) continue;
+    const masked = maskValue(value, masks);
+    if (masked !== value) edits.push([name, masked]);
+  }
+  const lines = headers.getSetCookie().filter((line) => !setsOwnCookie(line));
+  return { headerEdits: edits, setCookies: lines.map((line) => maskValue(line, masks)) };
+}
+
+/** Reads, decodes, masks. `null`: the body broke. */
+async function judgeBody(answer: Response, masks: readonly MaskedSecret[]): Promise<BodyOutcome | null> {
+  const bytes = await readWithin(answer.body as ReadableStream);
+  if (bytes === 'broken') return null;
+  if (bytes === 'withheld') return withheld;
+  const plain = decodeContent(bytes, answer.headers.get('content-encoding'), errorBodyDecodedBytesMax);
+  if (plain === null) return withheld;
+  const { text, utf8 } = textOf(plain);
+  const masking = maskText(text, masks);
+  if (masking.kind === 'unsafe' || (!utf8 && hiddenIn(plain, text, masks))) return withheld;
+  if (masking.kind === 'unchanged') {
+    return { body: bytes, evidence: text.slice(0, evidenceBodyBytesMax), redacted: false, edits: [] };
+  }
+  const masked = utf8 ? new TextEncoder().encode(masking.text) : Uint8Array.from(masking.text, (c) => c.charCodeAt(0));
+  return { body: masked, evidence: masking.text.slice(0, evidenceBodyBytesMax), redacted: false, edits: maskedBodyEdits(masked) };
+}
+
+const withheld: BodyOutcome = { body: null, evidence: null, redacted: true, edits: [] };
+
+/** A masked body has another length, no coding, and no digest that still fits. */
+const maskedBodyEdits = (body: Uint8Array): readonly Edit[] => [
+  ['content-encoding', null],
+  ['content-length', String(body.byteLength)],
+  ...['content-md5', 'digest', 'content-digest', 'repr-digest', 'etag'].map((name): Edit => [name, null]),
+];
+
+async function readWithin(body: ReadableStream): Promise<Uint8Array | 'broken' | 'withheld'> {
+  const waited = new Promise<'withheld'>((resolve) => setTimeout(() => resolve('withheld'), errorBodyWaitMs));
+  const read = readAll(body, errorBodyBytesMax).then((bytes) => bytes ?? 'withheld', () => 'broken' as const);
+  return Promise.race([read, waited]);
+}
+
+/** UTF-8 where it is, else one character per byte. */
+function textOf(bytes: Uint8Array): { text: string; utf8: boolean } {
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), utf8: true };
+  } catch {
+    return { text: new TextDecoder('latin1').decode(bytes), utf8: false };
+  }
+}
+
+/** A body that is not UTF-8 may show a secret in another encoding: lossy UTF-8, or UTF-16 seen without its zero bytes. */
+function hiddenIn(bytes: Uint8Array, text: string, masks: readonly MaskedSecret[]): boolean {
+  const lossy = new TextDecoder().decode(bytes);
+  return [lossy, text.replaceAll('\0', '')].some((t) => t !== text && maskText(t, masks).kind !== 'unchanged');
+}

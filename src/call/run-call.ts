@@ -1,0 +1,188 @@
+/**
+ * The life of one call, top to bottom: each stage takes what the one before gave, or refuses. One exit for refusals, one for answers.
+ * Promises: exactly one terminal row for every call whose tenant is known; a refusal costs no upstream; a bug is one bare 500.
+ * The stage table is in README.md beside this file. Called by app.ts for every surface.
+ */
+import type { Refusal } from '../domain/refusal';
+import { problemResponse } from '../http/problem';
+import { rowOf } from '../http/refusal-table';
+import type { EgressPolicy } from '../domain/egress/allowance';
+import type { Background, Config } from '../ports/config';
+import type { Credentials } from '../ports/credentials';
+import type { EgressGuard } from '../ports/egress';
+import type { Blame, CallLog, Outcome } from '../ports/evidence';
+import { intake } from './01-intake';
+import { identify } from './02-identify';
+import { resolve } from './03-resolve';
+import { authorize } from './04-authorize';
+import { admit } from './05-admit';
+import { reserve } from './06-reserve';
+import { guard } from './07-guard';
+import { relay } from './08-relay';
+import { settle } from './09-settle';
+import { evidence } from './10-evidence';
+import { finalize } from './11-finalize';
+import type { EvidencedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
+import { Custody } from './custody';
+import type { BodyEnd } from './pump';
+
+/** What the road needs from outside; made by wiring.ts. */
+export interface CallServices {
+  readonly config: Config;
+  readonly credentials: Credentials;
+  readonly egress: EgressGuard;
+  readonly egressPolicy: EgressPolicy;
+  readonly clientIpHeaders: ReadonlySet<string>;
+  readonly callLog: CallLog;
+  readonly send: (request: Request) => Promise<Response>;
+  readonly nowMs: () => number;
+  /** One structured line: never a body, a query string or a secret. */
+  readonly report: (event: string, facts: Record<string, string | number | null>) => void;
+}
+
+/** Runs one request of a data plane surface. `background` is this request's waitUntil. */
+export async function runCall(surface: Surface, request: Request, services: CallServices, background: Background): Promise<Response> {
+  const life = new CallLife(request, services, background);
+  try {
+    const taken = intake(request, surface, services.nowMs(), { clientIpHeaders: services.clientIpHeaders, egress: services.egressPolicy });
+    if (!taken.ok) return life.refuse(taken.error);
+    const identified = await identify(taken.value, services.config, background);
+    if (!identified.ok) return life.refuse(identified.error);
+    life.of(identified.value);
+    const resolved = await resolve(identified.value);
+    if (!resolved.ok) return life.refuse(resolved.error);
+    life.to(resolved.value);
+    const authorized = authorize(resolved.value);
+    if (!authorized.ok) return life.refuse(authorized.error);
+    const admitted = admit(authorized.value);
+    if (!admitted.ok) return life.refuse(admitted.error);
+    const reserved = reserve(admitted.value);
+    if (!reserved.ok) return life.refuse(reserved.error);
+    const guarded = await guard(reserved.value, services, background);
+    if (!guarded.ok) return life.refuse(guarded.error);
+    const answered = await relay(guarded.value, services, life.arm());
+    if (!answered.ok) return life.refuse(answered.error);
+    const evidenced = await evidence(settle(answered.value));
+    if (!evidenced.ok) return life.refuse(evidenced.error);
+    return life.answer(evidenced.value);
+  } catch (bug) {
+    return life.fail(bug);
+  }
+}
+
+/** What one call owes its log, gathered as it becomes known, and the two exits. */
+class CallLife {
+  readonly #request: Request;
+  readonly #services: CallServices;
+  readonly #background: Background;
+  readonly #custody: Custody;
+  readonly #startedAtMs: number;
+  #call: IdentifiedCall | null = null;
+  #target: ResolvedCall | null = null;
+  #evidence: string | null = null;
+  #responseBytes: number | null = null;
+  #blame: Blame | null = null;
+
+  constructor(request: Request, services: CallServices, background: Background) {
+    this.#request = request;
+    this.#services = services;
+    this.#background = background;
+    this.#startedAtMs = services.nowMs();
+    this.#custody = new Custody((ending) => this.#log(ending.outcome, ending.status, ending.code));
+  }
+
+  of(call: IdentifiedCall): void {
+    this.#call = call;
+  }
+
+  to(target: ResolvedCall): void {
+    this.#target = target;
+  }
+
+  arm(): AbortSignal {
+    return this.#custody.arm(this.#request.signal, this.#background);
+  }
+
+  /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
+  refuse(refusal: Refusal): Response {
+    const row = rowOf(refusal);
+    this.#blame = row.blame;
+    this.#custody.abandon({ outcome: outcomeOf(refusal), status: row.status, code: refusal.code });
+    return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
+  }
+
+  /** Their answer, whatever its status. Tracking ends here unless the upstream asks for its body to be followed. */
+  answer(call: EvidencedCall): Response {
+    this.#evidence = call.evidence;
+    const code = call.redacted ? 'response.redacted' : null;
+    const ended = (outcome: Outcome, status: number, why: string | null): boolean => this.#custody.end({ outcome, status, code: why });
+    const tracked = call.upstream.trackBody && call.body instanceof ReadableStream && !call.redacted;
+    if (!tracked) {
+      ended('answered', call.answer.status, code);
+      return finalize(call, null);
+    }
+    return finalize(call, (end, bytes) => {
+      this.#responseBytes = bytes;
+      const [outcome, status, why] = bodyEnding(end, call.answer.status);
+      ended(outcome, status, why);
+    });
+  }
+
+  /** A bug of ours: a bare 500 with the call id; the text goes to the log only. */
+  fail(bug: unknown): Response {
+    const refusal: Refusal = { code: 'internal.error' };
+    this.#blame = 'gateway';
+    const name = bug instanceof Error ? bug.name : typeof bug;
+    const where = bug instanceof Error ? (bug.stack ?? '').split('\n').slice(1, 4).join(' ').replace(/\s+/g, ' ') : '';
+    this.#services.report('call.bug', { call_id: this.#call?.id ?? null, error: name, where });
+    this.#custody.abandon({ outcome: 'failed', status: 500, code: refusal.code });
+    return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
+  }
+
+  #log(outcome: Outcome, status: number, code: string | null): void {
+    const call = this.#call;
+    if (call === null) return;
+    const target = this.#target;
+    this.#services.callLog.push(
+      {
+        id: call.id,
+        tenantId: call.key.tenantId,
+        keyId: call.key.id,
+        principalId: call.key.principalId,
+        upstreamId: target?.upstream.id ?? null,
+        surface: call.surface,
+        method: call.method,
+        host: target?.endpoint.host ?? null,
+        path: target?.sentPath ?? null,
+        outcome,
+        status,
+        code,
+        blame: this.#blame,
+        startedAtMs: this.#startedAtMs,
+        latencyMs: this.#services.nowMs() - this.#startedAtMs,
+        requestBytes: call.declaredBytes,
+        responseBytes: this.#responseBytes,
+        evidence: this.#evidence,
+      },
+      this.#background,
+    );
+  }
+}
+
+function outcomeOf(refusal: Refusal): Outcome {
+  if (refusal.code === 'timeout.request') return 'timed_out';
+  return refusal.code === 'downstream.error' ? 'failed' : 'refused';
+}
+
+function bodyEnding(end: BodyEnd, status: number): readonly [Outcome, number, string | null] {
+  switch (end) {
+    case 'complete':
+      return ['answered', status, null];
+    case 'caller_left':
+      return ['cancelled', 499, 'client.closed'];
+    case 'idle':
+      return ['timed_out', 504, 'timeout.idle'];
+    case 'upstream_broke':
+      return ['failed', status, 'stream.aborted'];
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * The management API: the operations table as a Hono app, mounted at `/api/v1`.
+ * Promises: every row runs the same steps (identify, permission, query, tenant, body, handler); every "no" is problem+json; a known
+ * path with another method is 405 with Allow; nothing here is cached. Called by `app.ts`.
+ */
+import { type Context, Hono } from 'hono';
+import { AssertionError } from '../base/assert';
+import { isId } from '../base/ids';
+import { err, ok, type Result } from '../base/result';
+import type { Refusal } from '../domain/refusal';
+import { problemResponse } from '../http/problem';
+import type { Background } from '../ports/config';
+import { actingChain, authenticate, permitted } from './authentication';
+import { invalid, readDocument } from './body';
+import { apiBase, Call, type Operation } from './operation';
+import { operations } from './operations';
+import type { ManagementServices } from './services';
+
+/** The app of one isolate. */
+export function managementApi(services: ManagementServices): Hono {
+  const app = new Hono();
+  for (const operation of operations) {
+    app.on(operation.method, [honoPath(operation.path)], (c) => answer(c, operation, services));
+  }
+  for (const [path, allowed] of methodsByPath()) {
+    app.all(path, () => problemResponse({ code: 'request.method_not_allowed', allowed }));
+  }
+  app.all('*', () => problemResponse({ code: 'resource.not_found' }));
+  app.onError((error) => {
+    const message = error instanceof AssertionError ? error.message : error.name;
+    console.error(JSON.stringify({ event: 'management.fault', message }));
+    return problemResponse({ code: 'internal.error' });
+  });
+  return app;
+}
+
+const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+function methodsByPath(): ReadonlyMap<string, readonly string[]> {
+  const byPath = new Map<string, string[]>();
+  for (const { path, method } of operations) {
+    const methods = byPath.get(honoPath(path)) ?? [];
+    methods.push(method);
+    byPath.set(honoPath(path), methods);
+  }
+  return byPath;
+}
+
+async function answer(
+  c: Context,
+  operation: Operation,
+  services: ManagementServices,
+): Promise<Response> {
+  const background: Background = (work) => c.executionCtx.waitUntil(work);
+  const result = await performed(c, operation, services, background);
+  if (!result.ok) return problemResponse(result.error);
+  const headers = new Headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+  if (operation.status === 204) return new Response(null, { status: 204, headers });
+  const made = operation.status === 201 ? madeId(result.value) : null;
+  if (made !== null) headers.set('location', `${apiBase}${operation.path}/${made}`);
+  headers.set('content-type', 'application/json');
+  return new Response(JSON.stringify(result.value), { status: operation.status, headers });
+}
+
+async function performed(
+  c: Context,
+  operation: Operation,
+  services: ManagementServices,
+  background: Background,
+): Promise<Result<unknown, Refusal>> {
+  const request = c.req.raw;
+  const identified = await authenticate(request, services, background);
+  if (!identified.ok) return identified;
+  const { actor } = identified.value;
+  const may = permitted(actor, operation.permission);
+  if (!may.ok) return may;
+  const url = new URL(request.url);
+  const query = queryOf(url, operation);
+  if (!query.ok) return query;
+  const chain = await actingChain(identified.value, operation, query.value.get('tenant'), services);
+  if (!chain.ok) return chain;
+  const id = c.req.param('id') ?? '';
+  if (operation.path.includes('{id}') && !looksLikeId(id)) return err({ code: 'resource.not_found' });
+  const document = operation.body === null ? ok(undefined) : await readDocument(request);
+  if (!document.ok) return document;
+  const nowMs = services.clock();
+  const facts = { services, actor, chain: chain.value, id, query: query.value, nowMs, background };
+  return operation.run(new Call({ ...facts, requestHost: url.host }), document.value);
+}
+
+/** The query as a map: only parameters that the operation declares, each once. */
+function queryOf(url: URL, operation: Operation): Result<ReadonlyMap<string, string>, Refusal> {
+  const query = new Map<string, string>();
+  for (const [name, value] of url.searchParams) {
+    const known = name === 'tenant' ? operation.scope !== 'gateway' : Object.hasOwn(operation.query, name);
+    if (!known) return err(invalid({ path: 'query', message: 'holds a parameter that is not known here' }));
+    if (query.has(name)) return err(invalid({ path: name, message: 'may be given once' }));
+    query.set(name, value);
+  }
+  return ok(query);
+}
+
+const prefixes = ['ten', 'prj', 'prn', 'key', 'sec', 'ups', 'rte', 'den', 'call'] as const;
+const looksLikeId = (text: string): boolean => prefixes.some((prefix) => isId(prefix, text));
+
+function madeId(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null || !('id' in value)) return null;
+  return typeof value.id === 'string' ? value.id : null;
+}

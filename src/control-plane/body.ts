@@ -1,0 +1,111 @@
+/**
+ * Body: the bytes of a management request, read within bounds, and the document in them, held against its schema.
+ * Promises: never holds more than {@link managementBodyBytesMax}; an issue names a field and what is wrong, never the value.
+ * Called by `api.ts` (read) and `operation.ts` (parse).
+ */
+import type { z } from 'zod';
+import { decodeUtf8, parseJson } from '../base/json';
+import {
+  issuePathCharsMax,
+  issuesMax,
+  managementBodyBytesMax,
+  managementJsonDepthMax,
+} from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import type { FieldIssue, JsonFault, Refusal } from '../domain/refusal';
+
+const jsonFaults: Readonly<Record<JsonFault, string>> = {
+  empty: 'a JSON object is expected as the body',
+  not_utf8: 'the body is not UTF-8',
+  bom: 'the body starts with a byte order mark',
+  syntax: 'the body is not JSON',
+  duplicate_key: 'an object of the body names a member twice',
+  too_deep: 'the body is nested too deeply',
+  not_object: 'the body must be a JSON object',
+  encoded: 'the body has a content encoding',
+};
+
+/** A refused document. */
+export const invalid = (...issues: readonly FieldIssue[]): Refusal => ({
+  code: 'validation.error',
+  issues: issues.slice(0, issuesMax),
+});
+
+/** Reads a JSON body. Refuses with `payload.too_large`, `validation.error`. */
+export async function readDocument(request: Request): Promise<Result<unknown, Refusal>> {
+  const bytes = await readBounded(request);
+  if (!bytes.ok) return bytes;
+  const text = decodeUtf8(bytes.value);
+  const document = text.ok ? parseJson(text.value, { depthMax: managementJsonDepthMax }) : text;
+  return document.ok ? document : err(invalid({ path: '', message: jsonFaults[document.error] }));
+}
+
+/** Holds a document against a schema. Refuses with `validation.error`. */
+export function parsed<S extends z.ZodType>(
+  schema: S,
+  document: unknown,
+): Result<z.output<S>, Refusal> {
+  const held = schema.safeParse(document, { error: messageOf });
+  return held.success ? ok(held.data) : err(invalid(...held.error.issues.flatMap(issuesOf)));
+}
+
+async function readBounded(request: Request): Promise<Result<Uint8Array, Refusal>> {
+  const bytesMax = managementBodyBytesMax;
+  const tooLarge: Refusal = { code: 'payload.too_large', bytesMax, what: 'management_body' };
+  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) return err(tooLarge);
+  const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = request.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for (;;) {
+    const read = await reader?.read();
+    if (read === undefined || read.done) return ok(joined(chunks, total));
+    total += read.value.length;
+    if (total > bytesMax) {
+      await reader?.cancel();
+      return err(tooLarge);
+    }
+    chunks.push(read.value);
+  }
+}
+
+function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
+  const out = new Uint8Array(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    out.set(chunk, at);
+    at += chunk.length;
+  }
+  return out;
+}
+
+/** One issue per unknown field, so that each is named. */
+function issuesOf(issue: z.core.$ZodIssue): FieldIssue[] {
+  const at = issue.path.map(String);
+  const named = (path: readonly string[], message: string): FieldIssue => ({
+    path: path.join('.').slice(0, issuePathCharsMax),
+    message,
+  });
+  if (issue.code !== 'unrecognized_keys') return [named(at, issue.message)];
+  return issue.keys.map((key) => named([...at, key], 'is not a field of this resource'));
+}
+
+/** Our own words for zod's findings: no message repeats what was sent. */
+function messageOf(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be of type ${issue.expected}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'too_big':
+      return `may have at most ${issue.maximum}${unitOf(issue.origin)}`;
+    case 'too_small':
+      return `must have at least ${issue.minimum}${unitOf(issue.origin)}`;
+    default:
+      return 'is not valid';
+  }
+}
+
+function unitOf(origin: string): string {
+  if (origin === 'string') return ' characters';
+  return origin === 'array' ? ' entries' : '';
+}

@@ -1,0 +1,42 @@
+/** Fields that several resources share: names, ids, times, and their zod shapes. Called by the resource files. */
+import { z } from 'zod';
+import { nameCharsMax, slugCharsMax } from '../base/limits';
+import type { Dated } from '../ports/store';
+
+/** A name that people read: no control characters, no white space at the ends. */
+export const displayName = z
+  .string()
+  .min(1)
+  .max(nameCharsMax)
+  .regex(/^[^\p{C}\s](?:[^\p{C}]*[^\p{C}\s])?$/u, 'must be printable text without outer spaces');
+
+/** A name that stands in a path or a reference. */
+export const slug = z
+  .string()
+  .min(1)
+  .max(slugCharsMax)
+  .regex(
+    /^[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?$/,
+    'may hold lower-case letters, digits, dots, dashes and underscores, and starts with a letter or digit',
+  );
+
+/** An id that a body refers to; whether it exists is the handler's question. */
+export const reference = z.string().max(slugCharsMax);
+
+/** Whether tenants below may use it. */
+export const visibility = z.enum(['private', 'descendants']).default('private');
+
+/** RFC 3339 in UTC. */
+export const time = z.iso.datetime();
+
+/** When a resource was made and last written, on the wire. */
+export const dated = { created_at: time, updated_at: time };
+
+/** Epoch milliseconds as RFC 3339. */
+export const timeText = (ms: number): string => new Date(ms).toISOString();
+
+/** The two times of a row, as {@link dated} has them. */
+export const datedWire = (row: Dated): { created_at: string; updated_at: string } => ({
+  created_at: timeText(row.createdAt),
+  updated_at: timeText(row.updatedAt),
+});

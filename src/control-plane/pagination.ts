@@ -1,0 +1,66 @@
+/**
+ * Pagination: `?limit=` and an opaque `?cursor=`; rows ordered by id.
+ * Promises: a page holds at most {@link pageSizeMax} rows; `next_cursor` is null on the last page and only there. Called by the lists.
+ */
+import { z } from 'zod';
+import { type IdPrefix, isId } from '../base/ids';
+import { cursorCharsMax, pageSizeDefault, pageSizeMax } from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import type { Refusal } from '../domain/refusal';
+import type { Page, Stored } from '../ports/store';
+import { invalid } from './body';
+import type { Call, QueryField } from './operation';
+
+/** The query parameters of every list. */
+export const pageQuery: Readonly<Record<string, QueryField>> = {
+  limit: { integer: true, description: `Rows of one page, 1 to ${pageSizeMax}.` },
+  cursor: { description: 'The next_cursor of the page before.' },
+};
+
+/** The answer of a list. */
+export const pageOf = <S extends z.ZodType>(row: S) =>
+  z.object({ data: z.array(row), next_cursor: z.string().nullable() });
+
+/** The page that a query asks for. Refuses with `validation.error` on `limit` or `cursor`. */
+export function pageAsked(
+  query: ReadonlyMap<string, string>,
+  prefix: IdPrefix,
+): Result<Page, Refusal> {
+  const limitText = query.get('limit') ?? String(pageSizeDefault);
+  const limit = /^[1-9][0-9]{0,2}$/.test(limitText) ? Number(limitText) : 0;
+  if (limit < 1 || limit > pageSizeMax) {
+    const message = `must be a whole number from 1 to ${pageSizeMax}`;
+    return err(invalid({ path: 'limit', message }));
+  }
+  const cursor = query.get('cursor');
+  if (cursor === undefined) return ok({ after: null, limit });
+  const after = idIn(cursor);
+  if (after !== null && isId(prefix, after)) return ok({ after, limit });
+  return err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
+}
+
+/** Answers one page: asks the store for one row more than the page holds, to know whether another page follows. */
+export async function listed<R extends { readonly id: string }, W>(
+  call: Call,
+  prefix: IdPrefix,
+  read: (page: Page) => Stored<readonly R[]>,
+  toWire: (row: R) => W,
+): Promise<Result<{ data: W[]; next_cursor: string | null }, Refusal>> {
+  const page = pageAsked(call.facts.query, prefix);
+  if (!page.ok) return page;
+  const { after, limit } = page.value;
+  const rows = await read({ after, limit: limit + 1 });
+  if (!rows.ok) return rows;
+  const shown = rows.value.slice(0, limit);
+  const last = rows.value.length > limit ? shown.at(-1) : undefined;
+  return ok({ data: shown.map(toWire), next_cursor: last === undefined ? null : btoa(last.id) });
+}
+
+function idIn(cursor: string): string | null {
+  if (cursor.length > cursorCharsMax) return null;
+  try {
+    return atob(cursor);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * What the management API needs from outside. Made by `wiring.ts`, once per isolate; the tests make it by hand.
+ */
+import type { Env } from '../env';
+import type { Config } from '../ports/config';
+import type { EgressGuard } from '../ports/egress';
+import type { Store } from '../ports/store';
+import type { Vault } from '../ports/vault';
+
+/** Makes access key tokens; `adapters/vault/token-check.ts` does. */
+export interface KeyMint {
+  mint(): Promise<string>;
+}
+
+/** The parts of the environment that the management API reads. */
+export type ManagementEnv = Pick<
+  Env,
+  'operatorKeys' | 'gatewayHosts' | 'egressAllow' | 'platformSettings'
+>;
+
+/** Everything that a handler may use. `clock` is epoch milliseconds. */
+export interface ManagementServices {
+  readonly env: ManagementEnv;
+  readonly store: Store;
+  readonly config: Config;
+  readonly mint: KeyMint;
+  readonly vault: Vault;
+  readonly egress: EgressGuard;
+  readonly clock: () => number;
+}

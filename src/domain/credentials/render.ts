@@ -1,0 +1,63 @@
+/**
+ * Rendering a binding: from an opened secret to the value that is set.
+ * Promises: a secret that does not fit (not a JSON object with that string field, control characters in a header) is a "no", never garbage.
+ * Pure. Called by adapters/vault/credentials.ts.
+ */
+import { err, ok, type Result } from '../../base/result';
+import type { Binding } from '../catalog/upstream';
+
+/** A value that is ready to set, and the secret texts that it shows (for masking). */
+export interface RenderedValue {
+  readonly value: string;
+  readonly secrets: readonly string[];
+}
+
+const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
+
+/** Renders one binding from the value of its source (`null` for a constant). `injector` is the only fault. */
+export function render(binding: Binding, sourceValue: string | null): Result<RenderedValue, 'injector'> {
+  if (sourceValue === null) return ok({ value: binding.format ?? '', secrets: [] });
+  const field = binding.source.kind === 'secret' ? binding.source.field : null;
+  const secret = field === null ? sourceValue : stringField(sourceValue, field);
+  if (secret === null || secret === '') return err('injector');
+  const rendered = inject(binding, secret);
+  if (binding.location === 'header' && !isHeaderSafe(rendered.value)) return err('injector');
+  return ok(rendered);
+}
+
+function inject(binding: Binding, secret: string): RenderedValue {
+  switch (binding.injector) {
+    case 'api_key':
+      return { value: secret, secrets: [secret] };
+    case 'bearer':
+      return { value: `Bearer ${secret}`, secrets: [secret] };
+    case 'basic': {
+      const pair = base64Utf8(secret);
+      return { value: `Basic ${pair}`, secrets: [secret, pair, ...basicParts(secret)] };
+    }
+    case 'custom':
+      return { value: (binding.format ?? '{secret}').replaceAll('{secret}', () => secret), secrets: [secret] };
+  }
+}
+
+/** The password alone also opens the door, when it is long enough not to be found everywhere. */
+function basicParts(pair: string): string[] {
+  const password = pair.slice(pair.indexOf(':') + 1);
+  return pair.includes(':') && password.length >= 6 ? [password] : [];
+}
+
+const base64Utf8 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+
+/** A header value is bytes: only ASCII is unambiguous, and no control character may pass. */
+const isHeaderSafe = (value: string): boolean => !controlBytes.test(value) && /^[\x09\x20-\x7e]*$/.test(value);
+
+function stringField(json: string, field: string): string | null {
+  try {
+    const document: unknown = JSON.parse(json);
+    if (typeof document !== 'object' || document === null || !Object.hasOwn(document, field)) return null;
+    const value: unknown = Reflect.get(document, field);
+    return typeof value === 'string' ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * Judging a request path before a credential goes near it (decisions section 5, "path judgement").
+ * Promises: a path that passes means the same to us, to fetch's URL parser and to an origin that decodes once. Pure.
+ * The attack: `%2e%2e` and `\` are path operators to a WHATWG parser, so `/v1/x/%2e%2e/secret` would leave the base path with the key.
+ * Called by stage 04 and by the management API for base paths and route paths.
+ */
+
+/** Why a path is refused; `null` when it may pass. `path` starts with `/` or is empty, without query. */
+export function pathFault(path: string): 'dot_segment' | 'backslash' | null {
+  if (!path.includes('.') && !path.includes('\\') && !path.includes('%')) return null;
+  const decoded = path.includes('%') ? decodeOnce(path) : path;
+  if (path.includes('\\') || decoded.includes('\\')) return 'backslash';
+  for (const segment of decoded.split('/')) if (segment === '.' || segment === '..') return 'dot_segment';
+  return null;
+}
+
+/** One percent-decoding as an origin would do it; invalid escapes and bytes that are not UTF-8 stay as they are. */
+export function decodeOnce(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  }
+}
+
+/** The decoded path with runs of slashes merged: the second form that prefixes and deny rules are judged on. */
+export const mergedPath = (path: string): string =>
+  (path.includes('%') ? decodeOnce(path) : path).replace(/\/{2,}/g, '/');
+
+/** Whether `prefix` (`''` or `/a/b`) covers `path` at a segment boundary: `/v1` covers `/v1` and `/v1/x`, never `/v10`. */
+export function covers(prefix: string, path: string): boolean {
+  const bare = prefix.endsWith('/') ? prefix.slice(0, -1) : prefix;
+  if (!path.startsWith(bare)) return false;
+  return path.length === bare.length || path.charCodeAt(bare.length) === 47;
+}

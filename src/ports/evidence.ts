@@ -1,0 +1,42 @@
+/**
+ * CallLog: where finished calls go. Promises: pushing never waits and never throws; rows are written in batches, bounded in count and
+ * age; lossy only with a dying isolate (and counted when the sink does not answer). Never the source of money.
+ */
+import type { Background } from './config';
+
+/** How a call ended: exactly one of these (issue 1, custody). */
+export type Outcome = 'answered' | 'refused' | 'failed' | 'cancelled' | 'timed_out';
+
+/** Who caused a refusal or a fault. */
+export type Blame = 'caller' | 'gateway' | 'upstream' | 'connection';
+
+/** One finished call. No body, no query, no secret; `evidence` is a masked error body head. Times in milliseconds, sizes in bytes. */
+export interface CallRow {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly keyId: string | null;
+  readonly principalId: string | null;
+  readonly upstreamId: string | null;
+  readonly surface: string;
+  readonly method: string;
+  readonly host: string | null;
+  readonly path: string | null;
+  readonly outcome: Outcome;
+  readonly status: number;
+  readonly code: string | null;
+  readonly blame: Blame | null;
+  readonly startedAtMs: number;
+  readonly latencyMs: number;
+  readonly requestBytes: number | null;
+  readonly responseBytes: number | null;
+  readonly evidence: string | null;
+}
+
+export interface CallLog {
+  push(row: CallRow, background: Background): void;
+}
+
+/** Where batches of rows end up: D1 by default, a queue for scale. Repeating a batch must not duplicate a row. */
+export interface CallSink {
+  write(rows: readonly CallRow[]): Promise<void>;
+}

@@ -1,0 +1,63 @@
+/**
+ * Composition root: environment → ports → the services of the road and of the management API; made once per isolate.
+ * Must never: hold an I/O object of one request. Called by app.ts and worker.ts.
+ */
+import { D1CallSink, QueueCallSink } from './adapters/d1/call-sink';
+import { D1Config } from './adapters/d1/config';
+import { ConfigReader } from './adapters/d1/config-reader';
+import { dohEgressGuard } from './adapters/egress/doh-resolver';
+import { BufferedCallLog } from './adapters/telemetry/call-log';
+import { report } from './adapters/telemetry/report';
+import { VaultCredentials } from './adapters/vault/credentials';
+import { TokenMint } from './adapters/vault/token-check';
+import { AesVault } from './adapters/vault/vault';
+import type { CallServices } from './call/run-call';
+import type { ManagementServices } from './control-plane/services';
+import { type Bindings, type Env, parseEnv } from './env';
+
+/** Everything that one isolate runs on. */
+export interface Wired {
+  readonly env: Env;
+  readonly call: CallServices;
+  readonly management: ManagementServices;
+  readonly callSink: D1CallSink;
+}
+
+let wired: { readonly from: Bindings; readonly services: Wired } | null = null;
+
+/** The services of this isolate; throws `EnvError` when the environment cannot be used. */
+export function wire(bindings: Bindings): Wired {
+  if (wired === null || wired.from !== bindings) wired = { from: bindings, services: make(bindings) };
+  return wired.services;
+}
+
+function make(bindings: Bindings): Wired {
+  const env = parseEnv(bindings);
+  const nowMs = () => Date.now();
+  const mint = new TokenMint(env.keyCheckSecrets);
+  const vault = new AesVault({ masterKeys: env.masterKeys, ttlMs: env.configTtlMs, clock: nowMs });
+  const config = new D1Config({ reader: new ConfigReader(bindings.DB, report), mint, ttlMs: env.configTtlMs, nowMs });
+  const egressPolicy = { allow: env.egressAllow, gatewayHosts: env.gatewayHosts, httpsOnly: true };
+  const egress = dohEgressGuard({
+    fetch: (url, init) => fetch(url, init),
+    resolverUrl: env.egressResolver,
+    allow: env.egressAllow,
+  });
+  const callSink = new D1CallSink(bindings.DB);
+  const call: CallServices = {
+    config,
+    credentials: new VaultCredentials({ vault, platformSettings: env.platformSettings, ttlMs: env.configTtlMs }),
+    egress,
+    egressPolicy,
+    clientIpHeaders: new Set(env.clientIpHeaders),
+    callLog: new BufferedCallLog({
+      sink: bindings.CALL_QUEUE === undefined ? callSink : new QueueCallSink(bindings.CALL_QUEUE),
+      nowMs,
+      wait: (ms) => scheduler.wait(ms),
+    }),
+    send: (request) => fetch(request),
+    nowMs,
+    report,
+  };
+  return { env, call, callSink, management: { env, db: bindings.DB, config, mint, vault, egress, clock: nowMs } };
+}

@@ -1,0 +1,34 @@
+/**
+ * Entry of the Worker: fetch, scheduled, queue. Nothing else; object classes are re-exported here as they come.
+ */
+import { type App, app } from './app';
+import { type Bindings, EnvError } from './env';
+import { problemResponse } from './http/problem';
+import { expireCalls } from './jobs/expire-calls';
+import { writeQueuedCalls } from './jobs/queued-calls';
+import { wire } from './wiring';
+
+let served: { readonly from: Bindings; readonly app: App } | null = null;
+
+function appOf(bindings: Bindings): App {
+  if (served === null || served.from !== bindings) served = { from: bindings, app: app(wire(bindings)) };
+  return served.app;
+}
+
+export default {
+  fetch(request, bindings, context) {
+    try {
+      return appOf(bindings).fetch(request, context);
+    } catch (fault) {
+      // Fails closed: without a usable environment nothing is served, and the reason is for the operator's log.
+      console.error(JSON.stringify({ event: 'start.error', reason: fault instanceof EnvError ? fault.message : 'unknown' }));
+      return problemResponse({ code: 'internal.error' });
+    }
+  },
+  async scheduled(event, bindings) {
+    await expireCalls(bindings.DB, event.scheduledTime - wire(bindings).env.callRetentionMs);
+  },
+  async queue(batch, bindings) {
+    await writeQueuedCalls(batch, wire(bindings).callSink);
+  },
+} satisfies ExportedHandler<Bindings>;

@@ -1,0 +1,37 @@
+/**
+ * Proof: a named list of rows, each a guarantee that either holds or throws. `npm run prove -- NAME` runs all rows; `npm test` runs the
+ * short form of the same rows, so that the two can never disagree.
+ */
+
+/** One guarantee. `run` throws when it does not hold; a returned text is shown behind the row. */
+export interface Row {
+  readonly name: string;
+  readonly run: () => Promise<string | void>;
+}
+
+/** A running proof: its rows, and what to tear down. */
+export interface Staged {
+  readonly rows: readonly Row[];
+  /** The figure that is printed last, e.g. "0 of 554 let through". */
+  readonly figure: () => string;
+  readonly dispose: () => Promise<void>;
+}
+
+export interface Proof {
+  readonly name: string;
+  /** What it shows, one line. */
+  readonly title: string;
+  /** Starts gateways and origins. `short` is the form for `npm test`: the same mechanism, fewer repetitions. */
+  readonly stage: (options: { readonly short: boolean; readonly args: readonly string[] }) => Promise<Staged>;
+}
+
+/** Throws with both values when they differ. */
+export function same<T>(actual: T, expected: T, what: string): void {
+  const [a, e] = [JSON.stringify(actual), JSON.stringify(expected)];
+  if (a !== e) throw new Error(`${what}: got ${a}, wanted ${e}`);
+}
+
+/** Throws unless the condition holds. */
+export function holds(condition: unknown, what: string): asserts condition {
+  if (!condition) throw new Error(what);
+}
