@@ -1,18 +1,31 @@
 /**
- * JSON as text: finds the members of a document and sets some of them; every byte that is not set stays.
- * Promises: RFC 8259 exactly; a name that repeats at any level is a fault, so that we and the origin cannot read two documents
- * out of one; linear time, no recursion, depth bounded by the caller. Number spellings, escapes (`"\ud800"`) and whitespace survive.
- * Must never: parse and print again, or put a name of the document on a plain object (`__proto__`).
- * Called by the JSON binding and body rules (stages 04, 08) and by the management API.
+ * JSON as text: finds the members of a document and sets some of them; every byte that is not set
+ * stays. Promises: RFC 8259 exactly; a name that repeats at any level is a fault, so that we and
+ * the origin cannot read two documents out of one; linear time, no recursion, depth bounded by the
+ * caller. Number spellings, escapes (`"\ud800"`) and whitespace survive. Must never: parse and
+ * print again, or put a name of the document on a plain object (`__proto__`). Called by the JSON
+ * binding and body rules (stages 04, 08) and by the management API.
  */
-import type { JsonFault } from '../domain/refusal';
 import { assert } from './assert';
 import { err, ok, type Result } from './result';
+
+/** Why a JSON text cannot be read by us. */
+export type JsonFault =
+  | 'empty'
+  | 'not_utf8'
+  | 'bom'
+  | 'syntax'
+  | 'duplicate_key'
+  | 'too_deep'
+  | 'not_object';
 
 /** What a JSON value is. */
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
 
-/** One top-level member. `name` is decoded; the spans are UTF-16 offsets, ends exclusive; `nameStart` is at the opening quote. */
+/**
+ * One top-level member. `name` is decoded; the spans are UTF-16 offsets, ends exclusive;
+ * `nameStart` is at the opening quote.
+ */
 export interface JsonMember {
   readonly name: string;
   readonly nameStart: number;
@@ -31,7 +44,10 @@ export type JsonField = readonly [name: string, valueJson: string];
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads UTF-8 strictly. A byte order mark is a fault (RFC 8259 8.1: none may be added; decided: refused with 400). */
+/**
+ * Reads UTF-8 strictly. A byte order mark is a fault (RFC 8259 8.1: none may be added; decided:
+ * refused with 400).
+ */
 export function decodeUtf8(bytes: Uint8Array): Result<string, JsonFault> {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return err('bom');
   try {
@@ -41,8 +57,14 @@ export function decodeUtf8(bytes: Uint8Array): Result<string, JsonFault> {
   }
 }
 
-/** The members of a JSON object in their order, or the first fault of the text. A valid document of another kind: `not_object`. */
-export function scanObject(text: string, options: JsonOptions): Result<readonly JsonMember[], JsonFault> {
+/**
+ * The members of a JSON object in their order, or the first fault of the text. A valid document of
+ * another kind: `not_object`.
+ */
+export function scanObject(
+  text: string,
+  options: JsonOptions,
+): Result<readonly JsonMember[], JsonFault> {
   const scanner = new Scanner(text, options.depthMax);
   const kind = scanner.run();
   if (!kind.ok) return kind;
@@ -50,8 +72,9 @@ export function scanObject(text: string, options: JsonOptions): Result<readonly 
 }
 
 /**
- * `JSON.parse` of a text that the scanner accepted. A member `__proto__` becomes an own property like any other, no prototype changes;
- * the schema that reads the value has to refuse names that it does not know.
+ * `JSON.parse` of a text that the scanner accepted. A member `__proto__` becomes an own property
+ * like any other, no prototype changes; the schema that reads the value has to refuse names that it
+ * does not know.
  */
 export function parseJson(text: string, options: JsonOptions): Result<unknown, JsonFault> {
   const kind = new Scanner(text, options.depthMax).run();
@@ -60,12 +83,16 @@ export function parseJson(text: string, options: JsonOptions): Result<unknown, J
   return ok(value);
 }
 
-/** The string as JSON: UTF-8 for everything that UTF-8 can say, ASCII escapes for lone surrogates only (digest A3). */
+/**
+ * The string as JSON: UTF-8 for everything that UTF-8 can say, ASCII escapes for lone surrogates
+ * only (digest A3).
+ */
 export const jsonString = (value: string): string => JSON.stringify(value);
 
 /**
- * Sets top-level members: the value of a present one is replaced in place, an absent one goes after the last, in the style of the last.
- * Field names must be distinct and each value one JSON document: our own promise, asserted.
+ * Sets top-level members: the value of a present one is replaced in place, an absent one goes after
+ * the last, in the style of the last. Field names must be distinct and each value one JSON
+ * document: our own promise, asserted.
  */
 export function setTopLevelFields(
   text: string,
@@ -99,7 +126,11 @@ function checkedFields(fields: readonly JsonField[], options: JsonOptions): Map<
 }
 
 /** The new members as text, with the separators that the document's last member has. */
-function appended(text: string, members: readonly JsonMember[], values: ReadonlyMap<string, string>): string {
+function appended(
+  text: string,
+  members: readonly JsonMember[],
+  values: ReadonlyMap<string, string>,
+): string {
   const style = styleOf(text, members);
   const added = [...values].map(([name, value]) => jsonString(name) + style.colon + value);
   const joined = added.join(style.comma);
@@ -117,13 +148,17 @@ function styleOf(text: string, members: readonly JsonMember[]): Style {
   if (last === undefined) return { comma: ',', colon: ':' };
   const between = text.slice(stringEnd(text, last.nameStart), last.valueStart);
   const before = members.at(-2);
-  if (before !== undefined) return { comma: text.slice(before.valueEnd, last.nameStart), colon: between };
+  if (before !== undefined)
+    return { comma: text.slice(before.valueEnd, last.nameStart), colon: between };
   return { comma: `,${text.slice(text.indexOf('{') + 1, last.nameStart)}`, colon: between };
 }
 
 // ── the scanner ──
 
-/** An object or array that is open. `names` holds quoted names: a name with digits only must not hash as an array index. */
+/**
+ * An object or array that is open. `names` holds quoted names: a name with digits only must not
+ * hash as an array index.
+ */
 interface Frame {
   readonly isObject: boolean;
   names: string[] | Set<string>;
@@ -173,7 +208,10 @@ class Scanner {
     return this.at === this.text.length && kind !== null ? ok(kind) : err('syntax');
   }
 
-  /** Reads one value. True: it was the start of a container and `at` is at its first value. False: the value is complete, or a fault. */
+  /**
+   * Reads one value. True: it was the start of a container and `at` is at its first value. False:
+   * the value is complete, or a fault.
+   */
   private opened(): boolean {
     if (this.frames.length === 1) this.valueStart = this.at;
     const kind = kindAt(this.text, this.at);
@@ -197,7 +235,9 @@ class Scanner {
     return isObject ? this.name(frame) : true;
   }
 
-  /** After a complete value: closes what ends here. True: another value follows and `at` is at it. */
+  /**
+   * After a complete value: closes what ends here. True: another value follows and `at` is at it.
+   */
   private follows(): boolean {
     while (this.fault === null) {
       const valueEnd = this.at;
@@ -221,7 +261,8 @@ class Scanner {
   /** Reads a name and its colon; `at` is then at the value. */
   private name(frame: Frame): boolean {
     const nameStart = this.at;
-    const end = this.text.charCodeAt(nameStart) === quoteCode ? stringEnd(this.text, nameStart) : -1;
+    const end =
+      this.text.charCodeAt(nameStart) === quoteCode ? stringEnd(this.text, nameStart) : -1;
     if (end < 0) return this.fail('syntax');
     const quoted = decodedName(this.text.slice(nameStart, end));
     if (!isNew(frame, quoted)) return this.fail('duplicate_key');
@@ -256,7 +297,10 @@ class Scanner {
   }
 }
 
-/** Opening quote and decoded name, no closing quote. The text is a valid JSON string, so `JSON.parse` gives a string. */
+/**
+ * Opening quote and decoded name, no closing quote. The text is a valid JSON string, so
+ * `JSON.parse` gives a string.
+ */
 function decodedName(raw: string): string {
   return raw.includes('\\') ? `"${String(JSON.parse(raw))}` : raw.slice(0, -1);
 }
@@ -275,11 +319,16 @@ function isNew(frame: Frame, name: string): boolean {
 
 // ── characters ──
 
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isSpace = (code: number): boolean =>
+  code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
-const isHex = (code: number): boolean => isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
+const isHex = (code: number): boolean =>
+  isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
-/** The kind of the value that starts here, judged by its first character; `null` when none starts so. */
+/**
+ * The kind of the value that starts here, judged by its first character; `null` when none starts
+ * so.
+ */
 function kindAt(text: string, at: number): JsonKind | null {
   const code = text.charCodeAt(at);
   if (code === quoteCode) return 'string';
@@ -300,7 +349,10 @@ function scalarEnd(text: string, at: number, kind: JsonKind): number {
   return -1;
 }
 
-/** End of the string whose opening quote is at `start`; -1 for a bare control character, a wrong escape or no end. */
+/**
+ * End of the string whose opening quote is at `start`; -1 for a bare control character, a wrong
+ * escape or no end.
+ */
 function stringEnd(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length) {

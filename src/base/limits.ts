@@ -36,7 +36,7 @@ export const maskableSecretCharsMin = 4;
 /** Encodings of one another that the re-check undoes (percent in JSON in base64 …): an echo has one or two. */
 export const unwrapDepthMax = 4;
 /** Characters that one re-check decodes, all views together: it bounds CPU and memory; beyond it the body counts as unsafe. */
-export const unwrapCharsMax = 16 * 1024 * 1024;
+export const unwrapCharsMax = 8 * 1024 * 1024;
 /** Rounds of undoing every escape once: an echo is seldom escaped twice. */
 export const normaliseRoundsMax = 3;
 

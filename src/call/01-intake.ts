@@ -132,7 +132,12 @@ function readCallTarget(rest: string, policy: EgressPolicy): Result<Named, Refus
   const colon = rest.indexOf(':');
   const slash = rest.indexOf('/');
   if (colon > 0 && slash === colon + 1) {
-    const url = parseTarget(repairScheme(rest), policy);
+    const raw = repairScheme(rest);
+    const url = parseTarget(raw, policy);
+    if (!url.ok && (url.error === 'private_address' || url.error === 'reserved_name')) {
+      const [, host = '', path = ''] = /^[^:]+:\/\/([^/?#]*)(.*)$/.exec(raw) ?? [];
+      return ok({ target: { kind: 'private_url', host }, path });
+    }
     if (!url.ok) return err({ code: 'request.url_invalid', reason: url.error });
     return ok({ target: { kind: 'url', url: url.value }, path: url.value.rest });
   }

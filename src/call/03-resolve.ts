@@ -12,9 +12,11 @@ import { covers, mergedPath } from '../domain/relay/path';
 import { mayUse } from '../domain/tenancy/access';
 import type { IdentifiedCall, ResolvedCall } from './call';
 
-/** Refuses: routing.*, route.not_found, authz.host_forbidden, config.unavailable. Nothing is owed. */
+/** Refuses: routing.*, route.not_found, authz.upstream_forbidden, egress.blocked, config.unavailable. Nothing is owed. */
 export async function resolve(call: IdentifiedCall): Promise<Result<ResolvedCall, Refusal>> {
   const target = call.target;
+  // The same answer as for a registered upstream that leads there: no entry is laxer than another.
+  if (target.kind === 'private_url') return err({ code: 'egress.blocked', host: target.host });
   if (target.kind === 'url') return resolveUrl(call, target.url);
   const looked = target.kind === 'name' ? call.tenant.named(target.name) : call.tenant.aliased(target.alias);
   const found = looked instanceof Promise ? await looked : looked;
@@ -37,7 +39,7 @@ async function resolveUrl(call: IdentifiedCall, url: TargetUrl): Promise<Result<
   const matching = found.value.filter((u) => u.scheme === url.scheme && underBase(u.basePath, call.path));
   const usable = matching.filter((u) => mayUse(call.key, u));
   if (usable.length === 0) {
-    if (matching.length > 0) return err({ code: 'authz.host_forbidden', host: url.authority });
+    if (matching.length > 0) return err({ code: 'authz.upstream_forbidden', named: url.authority });
     return err({ code: 'routing.not_found', surface: 'call' });
   }
   const enabled = usable.filter((u) => u.enabled);

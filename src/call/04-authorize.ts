@@ -14,8 +14,7 @@ import type { AuthorizedCall, ResolvedCall } from './call';
 export function authorize(call: ResolvedCall): Result<AuthorizedCall, Refusal> {
   const { key, upstream, endpoint } = call;
   if (!may(key, 'call:invoke')) return err({ code: 'authz.forbidden', needs: 'call:invoke' });
-  // A name that the key may not use answers like one that does not exist; a URL names a host that the caller already knows.
-  if (!mayUse(key, upstream)) return err({ code: 'routing.not_found', surface: call.surface });
+  if (!mayUse(key, upstream)) return err({ code: 'authz.upstream_forbidden', named: spoken(call) });
   const denied = firstDenial(call.tenant.denyRules, {
     host: endpoint.host,
     path: call.sentPath,
@@ -26,6 +25,20 @@ export function authorize(call: ResolvedCall): Result<AuthorizedCall, Refusal> {
   if (denied !== null) return err({ code: 'authz.denied', rule: denied.id });
   const guarded = guardFault(call);
   return guarded === null ? ok({ ...call, authorized: true }) : err(guarded);
+}
+
+/** What the caller itself wrote: a refusal names nothing else. */
+function spoken({ target }: ResolvedCall): string {
+  switch (target.kind) {
+    case 'name':
+      return target.name;
+    case 'alias':
+      return target.alias;
+    case 'url':
+      return target.url.authority;
+    case 'private_url':
+      return target.host;
+  }
 }
 
 function guardFault(call: ResolvedCall): Refusal | null {

@@ -6,8 +6,8 @@
 import { jsonBindingBodyBytesMax, jsonDepthMax, requestBodyBytesMax } from '../base/limits';
 import { decodeUtf8, setTopLevelFields } from '../base/json';
 import { err, ok, type Result } from '../base/result';
-import type { HeaderEdits } from '../domain/catalog/upstream';
 import type { Refusal } from '../domain/refusal';
+import { applyEdits } from '../domain/relay/header-edits';
 import { setQueryPair } from '../domain/relay/query';
 import type { AnsweredCall, GuardedCall } from './call';
 import { limitBody, readAll } from './pump';
@@ -92,13 +92,6 @@ function editHeaders(headers: Headers, call: GuardedCall): void {
 function restoreAcceptEncoding(headers: Headers, request: Request): void {
   const original = (request.cf as { clientAcceptEncoding?: unknown } | undefined)?.clientAcceptEncoding;
   if (typeof original === 'string') headers.set('accept-encoding', original === '' ? 'identity' : original);
-}
-
-/** remove → set → add (digest B5). */
-export function applyEdits(headers: Headers, edits: HeaderEdits): void {
-  for (const name of edits.remove) headers.delete(name);
-  for (const [name, value] of edits.set) headers.set(name, value);
-  for (const [name, value] of edits.add) headers.append(name, value);
 }
 
 /** One send under the first-byte watchdog. What went wrong stays here: a runtime error text can contain the URL. */

@@ -4,10 +4,10 @@
  * error exists. Called by run-call.
  */
 import type { Refusal } from '../domain/refusal';
+import { applyEdits } from '../domain/relay/header-edits';
 import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
 import type { EvidencedCall } from './call';
-import { applyEdits } from './08-relay';
 import { type BodyEnd, trackBody } from './pump';
 
 /** Statuses with which the Fetch standard allows no body. */

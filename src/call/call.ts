@@ -15,6 +15,8 @@ export type Surface = 'call' | 'proxy';
 export type Target =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'url'; readonly url: TargetUrl }
+  /** A well-formed URL of an address or name that is never called; refused in 03, when we know who asks. */
+  | { readonly kind: 'private_url'; readonly host: string }
   | { readonly kind: 'alias'; readonly alias: string };
 
 /** What one pass over the request headers found; names are lower-case. */

@@ -3,10 +3,11 @@
  * Promises: exactly one terminal row for every call whose tenant is known; a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
+import type { EgressPolicy } from '../domain/egress/allowance';
 import type { Refusal } from '../domain/refusal';
+import { withoutTokens } from '../domain/tenancy/token';
 import { problemResponse } from '../http/problem';
 import { rowOf } from '../http/refusal-table';
-import type { EgressPolicy } from '../domain/egress/allowance';
 import type { Background, Config } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
@@ -153,7 +154,7 @@ class CallLife {
         surface: call.surface,
         method: call.method,
         host: target?.endpoint.host ?? null,
-        path: target?.sentPath ?? null,
+        path: target === null ? null : withoutTokens(target.sentPath),
         outcome,
         status,
         code,

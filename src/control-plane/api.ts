@@ -80,7 +80,8 @@ async function performed(
   const chain = await actingChain(identified.value, operation, query.value.get('tenant'), services);
   if (!chain.ok) return chain;
   const id = c.req.param('id') ?? '';
-  if (operation.path.includes('{id}') && !looksLikeId(id)) return err({ code: 'resource.not_found' });
+  if (operation.path.includes('{id}') && !looksLikeId(id))
+    return err({ code: 'resource.not_found' });
   const document = operation.body === null ? ok(undefined) : await readDocument(request);
   if (!document.ok) return document;
   const nowMs = services.clock();
@@ -92,8 +93,10 @@ async function performed(
 function queryOf(url: URL, operation: Operation): Result<ReadonlyMap<string, string>, Refusal> {
   const query = new Map<string, string>();
   for (const [name, value] of url.searchParams) {
-    const known = name === 'tenant' ? operation.scope !== 'gateway' : Object.hasOwn(operation.query, name);
-    if (!known) return err(invalid({ path: 'query', message: 'holds a parameter that is not known here' }));
+    const known =
+      name === 'tenant' ? operation.scope !== 'gateway' : Object.hasOwn(operation.query, name);
+    if (!known)
+      return err(invalid({ path: 'query', message: 'holds a parameter that is not known here' }));
     if (query.has(name)) return err(invalid({ path: name, message: 'may be given once' }));
     query.set(name, value);
   }

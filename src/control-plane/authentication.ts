@@ -74,7 +74,8 @@ export async function actingChain(
 function presentedKey(headers: Headers): Result<string, Refusal> {
   const direct = headers.get(weirHeaders.key)?.trim() ?? '';
   const bearer = /^bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '';
-  if (direct !== '' && bearer !== '' && direct !== bearer) return err({ code: 'auth.key_conflict' });
+  if (direct !== '' && bearer !== '' && direct !== bearer)
+    return err({ code: 'auth.key_conflict' });
   const key = direct === '' ? bearer : direct;
   return key === '' ? err({ code: 'auth.failed', reason: 'missing' }) : ok(key);
 }

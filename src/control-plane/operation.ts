@@ -94,7 +94,7 @@ export interface Operation extends Required<Head> {
 type Handled<T> = Promise<Result<T, Refusal>>;
 
 /** A row without a body and with an answer. */
-export function reading<A extends z.ZodType>(
+export function answering<A extends z.ZodType>(
   spec: Head & { readonly answer: A; readonly handle: (call: Call) => Handled<z.output<A>> },
 ): Operation {
   const { handle, answer, ...head } = spec;

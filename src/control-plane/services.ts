@@ -1,7 +1,7 @@
 /**
  * What the management API needs from outside. Made by `wiring.ts`, once per isolate; the tests make it by hand.
  */
-import type { Env } from '../env';
+import type { EgressAllowance } from '../domain/egress/allowance';
 import type { Config } from '../ports/config';
 import type { EgressGuard } from '../ports/egress';
 import type { Store } from '../ports/store';
@@ -13,10 +13,12 @@ export interface KeyMint {
 }
 
 /** The parts of the environment that the management API reads. */
-export type ManagementEnv = Pick<
-  Env,
-  'operatorKeys' | 'gatewayHosts' | 'egressAllow' | 'platformSettings'
->;
+export interface ManagementEnv {
+  readonly operatorKeys: readonly string[];
+  readonly gatewayHosts: readonly string[];
+  readonly egressAllow: EgressAllowance;
+  readonly platformSettings: ReadonlyMap<string, string>;
+}
 
 /** Everything that a handler may use. `clock` is epoch milliseconds. */
 export interface ManagementServices {

@@ -3,6 +3,11 @@
  * has both. Must never carry a secret, a stack, a hidden upstream's name or a value that the caller did not send.
  * Made by stages, domain rules and adapters; read by `http/problem.ts`.
  */
+import type { JsonFault } from '../base/json';
+
+export type { JsonFault };
+
+/** One expected "no". */
 export type Refusal =
   // the request itself
   | { readonly code: 'validation.error'; readonly issues: readonly FieldIssue[] }
@@ -18,7 +23,7 @@ export type Refusal =
   | { readonly code: 'auth.failed'; readonly reason: 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked' | 'secret_denied' }
   | { readonly code: 'auth.key_conflict' }
   | { readonly code: 'authz.forbidden'; readonly needs: string }
-  | { readonly code: 'authz.host_forbidden'; readonly host: string }
+  | { readonly code: 'authz.upstream_forbidden'; readonly named: string }
   | { readonly code: 'authz.denied'; readonly rule: string }
   // where
   | { readonly code: 'routing.not_found'; readonly surface: 'call' | 'proxy' | 'catalog' }
@@ -32,7 +37,7 @@ export type Refusal =
   // credentials
   | { readonly code: 'secret.not_found' }
   | { readonly code: 'credential.unavailable'; readonly reason: 'platform_setting' | 'injector' }
-  | { readonly code: 'binding.body_invalid'; readonly reason: JsonFault }
+  | { readonly code: 'binding.body_invalid'; readonly reason: JsonFault | 'encoded' }
   // egress
   | { readonly code: 'egress.blocked'; readonly host: string }
   | { readonly code: 'egress.unresolved'; readonly host: string }
@@ -64,6 +69,3 @@ export type UrlFault =
   | 'reserved_name'
   | 'port'
   | 'whitespace';
-
-/** Why a JSON body cannot be read by us. */
-export type JsonFault = 'empty' | 'not_utf8' | 'bom' | 'syntax' | 'duplicate_key' | 'too_deep' | 'not_object' | 'encoded';

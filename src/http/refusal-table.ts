@@ -139,12 +139,12 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     detail: (r) => `The key needs: ${r.needs}.`,
     members: (r) => ({ needs: r.needs }),
   },
-  'authz.host_forbidden': {
+  'authz.upstream_forbidden': {
     status: 403,
-    title: 'The key may not call this host',
+    title: 'The key may not call this upstream',
     blame: 'caller',
-    detail: (r) => `The key may not call ${r.host}. Ask for access to its upstream.`,
-    members: (r) => ({ host: r.host }),
+    detail: (r) => `The key may not call ${r.named}. Ask for access to its upstream.`,
+    members: (r) => ({ named: r.named }),
   },
   'authz.denied': {
     status: 403,

@@ -1,27 +1,50 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeUtf8, jsonString, parseJson, scanObject, setTopLevelFields } from '../../src/base/json';
+import {
+  decodeUtf8,
+  jsonString,
+  parseJson,
+  scanObject,
+  setTopLevelFields,
+} from '../../src/base/json';
 
 const options = { depthMax: 64 };
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/);
 const names = fc.constantFrom('a', 'key', 'é', '__proto__', '', 'n"\\', '1', '😀');
 const scalar = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 8 }).map((text) => JSON.stringify(text)),
-  fc.constantFrom('1.00', '-0', '1e400', '123456789012345678901234567890', 'true', 'false', 'null', '"\\ud800"', '"\\u0041\\/"'),
+  fc.constantFrom(
+    '1.00',
+    '-0',
+    '1e400',
+    '123456789012345678901234567890',
+    'true',
+    'false',
+    'null',
+    '"\\ud800"',
+    '"\\u0041\\/"',
+  ),
 );
 
-/** A name as one of the texts that mean it: some of its UTF-16 units escaped, in either hex case. */
+/**
+ * A name as one of the texts that mean it: some of its UTF-16 units escaped, in either hex case.
+ */
 const spelledName = (name: string): fc.Arbitrary<string> =>
-  fc.array(fc.constantFrom(0, 1, 2), { minLength: name.length, maxLength: name.length }).map((choices) => {
-    const units = name.split('').map((unit, at) => {
-      const hex = unit.charCodeAt(0).toString(16).padStart(4, '0');
-      const choice = choices[at] ?? 0;
-      const mustEscape = /["\\\ud800-\udfff]/.test(unit);
-      if (choice === 0 && !mustEscape) return unit;
-      return `\\u${choice === 1 ? hex : hex.toUpperCase()}`;
+  fc
+    .array(fc.constantFrom(0, 1, 2), { minLength: name.length, maxLength: name.length })
+    .map((choices) => {
+      const units = name.split('').map((unit, at) => {
+        const hex = unit.charCodeAt(0).toString(16).padStart(4, '0');
+        const choice = choices[at] ?? 0;
+        const mustEscape = /["\\\ud800-\udfff]/.test(unit);
+        if (choice === 0 && !mustEscape) return unit;
+        return `\\u${choice === 1 ? hex : hex.toUpperCase()}`;
+      });
+      return `"${units.join('')}"`;
     });
-    return `"${units.join('')}"`;
-  });
+
+const named = (name: string): fc.Arbitrary<[string, string]> =>
+  fc.tuple(fc.constant(name), spelledName(name));
 
 interface Node {
   readonly text: string;
@@ -29,23 +52,36 @@ interface Node {
 }
 
 const tree = fc.letrec<{ node: Node; object: Node; array: Node }>((tie) => ({
-  node: fc.oneof({ maxDepth: 4 }, scalar.map((text) => ({ text, hasRepeat: false })), tie('object'), tie('array')),
+  node: fc.oneof(
+    { maxDepth: 4 },
+    scalar.map((text) => ({ text, hasRepeat: false })),
+    tie('object'),
+    tie('array'),
+  ),
   array: fc.tuple(space, fc.array(tie('node'), { maxLength: 3 })).map(([gap, nodes]) => ({
     text: `[${gap}${nodes.map((node) => node.text).join(`${gap},`)}${gap}]`,
     hasRepeat: nodes.some((node) => node.hasRepeat),
   })),
   object: fc
-    .tuple(space, fc.array(fc.tuple(names.chain((name) => fc.tuple(fc.constant(name), spelledName(name))), tie('node')), { maxLength: 3 }))
+    .tuple(space, fc.array(fc.tuple(names.chain(named), tie('node')), { maxLength: 3 }))
     .map(([gap, members]) => ({
       text: `{${members.map(([[, name], node]) => `${gap}${name}${gap}:${node.text}`).join(`${gap},`)}${gap}}`,
-      hasRepeat: members.some(([, node]) => node.hasRepeat) || new Set(members.map(([[name]]) => name)).size < members.length,
+      hasRepeat:
+        members.some(([, node]) => node.hasRepeat) ||
+        new Set(members.map(([[name]]) => name)).size < members.length,
     })),
 })).object;
 
 /** An object as the pieces that it was made of. */
 const pieces = fc
   .uniqueArray(fc.tuple(names, scalar), { selector: ([name]) => name, maxLength: 6 })
-  .chain((members) => fc.tuple(...members.map(([name, value]) => fc.tuple(fc.constant(name), spelledName(name), fc.constant(value), space))));
+  .chain((members) =>
+    fc.tuple(
+      ...members.map(([name, value]) =>
+        fc.tuple(fc.constant(name), spelledName(name), fc.constant(value), space),
+      ),
+    ),
+  );
 
 const print = (members: readonly (readonly [string, string, string, string])[]): string =>
   `{${members.map(([, name, value, gap]) => `${gap}${name}${gap}:${gap}${value}`).join(',')}\n}`;
@@ -53,14 +89,21 @@ const print = (members: readonly (readonly [string, string, string, string])[]):
 describe('setTopLevelFields', () => {
   it('replaces the bytes of one value and keeps every other byte', () => {
     fc.assert(
-      fc.property(pieces.filter((members) => members.length > 0), fc.nat(), fc.string({ unit: 'grapheme' }), (members, pick, value) => {
-        const target = members[pick % members.length];
-        if (target === undefined) return;
-        const text = print(members);
-        const set = setTopLevelFields(text, [[target[0], jsonString(value)]], options);
-        const expected = members.map((m) => (m === target ? ([m[0], m[1], jsonString(value), m[3]] as const) : m));
-        expect(set).toEqual({ ok: true, value: print(expected) });
-      }),
+      fc.property(
+        pieces.filter((members) => members.length > 0),
+        fc.nat(),
+        fc.string({ unit: 'grapheme' }),
+        (members, pick, value) => {
+          const target = members[pick % members.length];
+          if (target === undefined) return;
+          const text = print(members);
+          const set = setTopLevelFields(text, [[target[0], jsonString(value)]], options);
+          const expected = members.map((m) =>
+            m === target ? ([m[0], m[1], jsonString(value), m[3]] as const) : m,
+          );
+          expect(set).toEqual({ ok: true, value: print(expected) });
+        },
+      ),
     );
   });
 
@@ -81,15 +124,20 @@ describe('setTopLevelFields', () => {
 
   it('sets what it then reads, and setting it again changes nothing', () => {
     fc.assert(
-      fc.property(tree.filter((node) => !node.hasRepeat), names, scalar, ({ text }, name, value) => {
-        const once = setTopLevelFields(text, [[name, value]], options);
-        if (!once.ok) throw new Error(once.error);
-        const scanned = scanObject(once.value, options);
-        if (!scanned.ok) throw new Error(scanned.error);
-        const member = scanned.value.find((found) => found.name === name);
-        expect(once.value.slice(member?.valueStart, member?.valueEnd)).toBe(value);
-        expect(setTopLevelFields(once.value, [[name, value]], options)).toEqual(once);
-      }),
+      fc.property(
+        tree.filter((node) => !node.hasRepeat),
+        names,
+        scalar,
+        ({ text }, name, value) => {
+          const once = setTopLevelFields(text, [[name, value]], options);
+          if (!once.ok) throw new Error(once.error);
+          const scanned = scanObject(once.value, options);
+          if (!scanned.ok) throw new Error(scanned.error);
+          const member = scanned.value.find((found) => found.name === name);
+          expect(once.value.slice(member?.valueStart, member?.valueEnd)).toBe(value);
+          expect(setTopLevelFields(once.value, [[name, value]], options)).toEqual(once);
+        },
+      ),
     );
   });
 });
@@ -106,7 +154,7 @@ describe('scanner', () => {
   });
 
   it('accepts no text that JSON.parse refuses, and refuses as syntax none that it accepts', () => {
-    const noise = fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '.', 'e', 'u', ' ', '\n', '\u0001', '\u00a0', '\ufeff', 't');
+    const noise = fc.constantFrom('', ...'"\\{}[],:0-.eut \n\u0001\u00a0\ufeff');
     fc.assert(
       fc.property(tree, fc.nat(), fc.nat({ max: 3 }), noise, ({ text }, pick, length, inserted) => {
         const at = pick % (text.length + 1);

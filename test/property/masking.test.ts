@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { maskText, maskValue, prepareMask } from '../../src/domain/credentials/masking';
 
-// ── encoders, written apart from the ones under test: each escapes what it must and any other character at random ──
+// ── encoders, written apart from the ones under test: each escapes what it must and any other
+// character at random ──
 
 type Pick = () => number;
 type Layer = 'percent' | 'form' | 'json' | 'html' | 'base64' | 'base64url';
@@ -23,7 +24,11 @@ const percent = (text: string, pick: Pick): string =>
 const json = (text: string, pick: Pick): string =>
   [...text]
     .map((char) => {
-      if (pick() % 5 === 0) return char.split('').map((unit) => `\\u${hex(unit.charCodeAt(0), 4, pick)}`).join('');
+      if (pick() % 5 === 0)
+        return char
+          .split('')
+          .map((unit) => `\\u${hex(unit.charCodeAt(0), 4, pick)}`)
+          .join('');
       if (char === '/') return pick() % 2 === 0 ? '\\/' : '/';
       return JSON.stringify(char).slice(1, -1);
     })
@@ -53,78 +58,139 @@ const layers: Record<Layer, (text: string, pick: Pick) => string> = {
   base64url: (text, pick) => base64(text, pick).replaceAll('+', '-').replaceAll('/', '_'),
 };
 
-// ── the judge: undoes layers in every order, and reads base64 from every place where a text could start ──
+// ── the judge: undoes layers in every order, and reads base64 from every place where a text could
+// start ──
 
 const judges: readonly ((text: string) => string)[] = [
-  (text) => text.replace(/\\(u[0-9a-fA-F]{4}|["\\/bfnrt])/g, (escape) => String(JSON.parse(`"${escape}"`))),
+  (text) =>
+    text.replace(/\\(u[0-9a-fA-F]{4}|["\\/bfnrt])/g, (escaped) =>
+      String(JSON.parse(`"${escaped}"`)),
+    ),
   (text) =>
     text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
-      const bytes = run.slice(1).split('%').map((digits) => Number.parseInt(digits, 16));
+      const bytes = run
+        .slice(1)
+        .split('%')
+        .map((digits) => Number.parseInt(digits, 16));
       return new TextDecoder().decode(Uint8Array.from(bytes));
     }),
   (text) =>
-    text.replace(/&#(?:x([0-9a-f]+)|([0-9]+));|&amp;/gi, (reference, hexDigits?: string, digits?: string) => {
-      if (reference.toLowerCase() === '&amp;') return '&';
-      const code = Number.parseInt(hexDigits ?? digits ?? '0', hexDigits === undefined ? 10 : 16);
-      return code > 0x10ffff ? reference : String.fromCodePoint(code);
-    }),
+    text.replace(
+      /&#(?:x([0-9a-f]+)|([0-9]+));|&amp;/gi,
+      (reference, hexDigits?: string, digits?: string) => {
+        if (reference.toLowerCase() === '&amp;') return '&';
+        const code = Number.parseInt(hexDigits ?? digits ?? '0', hexDigits === undefined ? 10 : 16);
+        return code > 0x10ffff ? reference : String.fromCodePoint(code);
+      },
+    ),
   (text) =>
     [...text.matchAll(/[A-Za-z0-9+/_-]{4,}/g)]
-      .flatMap(([run]) => [0, 1, 2, 3].map((start) => run.slice(start).replaceAll('-', '+').replaceAll('_', '/')))
-      .map((run) => new TextDecoder().decode(Uint8Array.from(atob(run.length % 4 === 1 ? run.slice(0, -1) : run), (c) => c.charCodeAt(0))))
+      .flatMap(([run]) =>
+        [0, 1, 2, 3].map((start) => run.slice(start).replaceAll('-', '+').replaceAll('_', '/')),
+      )
+      .map((run) => atob(run.length % 4 === 1 ? run.slice(0, -1) : run))
+      .map((binary) =>
+        new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0))),
+      )
       .join('\n'),
 ];
 
 function isVisible(text: string, secret: string, depth: number): boolean {
   if (text.includes(secret)) return true;
-  return depth > 0 && judges.some((judge) => {
-    const inner = judge(text);
-    return inner !== text && isVisible(inner, secret, depth - 1);
-  });
+  return (
+    depth > 0 &&
+    judges.some((judge) => {
+      const inner = judge(text);
+      return inner !== text && isVisible(inner, secret, depth - 1);
+    })
+  );
 }
 
-const special = fc.string({ unit: fc.constantFrom('"', '\\', '/', '+', '%', '&', ' ', '<', "'", '=', '-', '_', 'a', '7', 'é', '🔑', '\n', '4', '1', 'u'), minLength: 4, maxLength: 24 });
+const trouble = fc.constantFrom(...'"\\/+%&<\'=-_ \n41ua7é🔑');
+const special = fc.string({ unit: trouble, minLength: 4, maxLength: 24 });
 const secrets = fc.oneof(
   special,
   fc.string({ minLength: 4, maxLength: 24 }),
   fc.string({ unit: 'grapheme', minLength: 4, maxLength: 16 }),
   fc.stringMatching(/^[A-Za-z0-9_-]{8,40}$/),
 );
-/** None ends inside an escape: `%` right before a value that starts with hex digits is one, and no decoder can tell. */
-const around = fc.constantFrom('', 'x', 'key: ', '{"a":"', '/', '\\ ', '% ', '%25', '& ', '&amp;', 'Basic ', '<p>', 'é', 'ab', '\n', '+');
+/**
+ * None ends inside an escape: `%` right before a value that starts with hex digits is one, and no
+ * decoder can tell.
+ */
+const around = fc.constantFrom(
+  '',
+  'x',
+  'key: ',
+  '{"a":"',
+  '/',
+  '\\ ',
+  '% ',
+  '%25',
+  '& ',
+  '&amp;',
+  'Basic ',
+  '<p>',
+  'é',
+  'ab',
+  '\n',
+  '+',
+);
 const layer = fc.constantFrom<Layer>('percent', 'form', 'json', 'html', 'base64', 'base64url');
 const nesting = fc.array(fc.record({ layer, before: around, after: around }), { maxLength: 3 });
 const picks = fc.infiniteStream(fc.nat({ max: 1000 }));
 
-const nest = (secret: string, steps: readonly { layer: Layer; before: string; after: string }[], pick: Pick): string =>
+const nest = (
+  secret: string,
+  steps: readonly { layer: Layer; before: string; after: string }[],
+  pick: Pick,
+): string =>
   steps.reduce((text, step) => layers[step.layer](step.before + text + step.after, pick), secret);
 
-const pickFrom = (stream: Iterator<number>): Pick => () => Number(stream.next().value);
+const pickFrom =
+  (stream: Iterator<number>): Pick =>
+  () =>
+    Number(stream.next().value);
 
 describe('maskText', () => {
   it('C053: no spelling of a secret survives, however it was nested', () => {
     fc.assert(
-      fc.property(secrets, nesting, around, around, picks, (secret, steps, before, after, stream) => {
-        const text = before + nest(secret, steps, pickFrom(stream)) + after;
-        const masking = maskText(text, [prepareMask(secret)]);
-        expect(masking.kind).not.toBe('unchanged');
-        if (masking.kind === 'masked') expect(isVisible(masking.text, secret, 3)).toBe(false);
-      }),
+      fc.property(
+        secrets,
+        nesting,
+        around,
+        around,
+        picks,
+        (secret, steps, before, after, stream) => {
+          const text = before + nest(secret, steps, pickFrom(stream)) + after;
+          const masking = maskText(text, [prepareMask(secret)]);
+          expect(masking.kind).not.toBe('unchanged');
+          if (masking.kind === 'masked') expect(isVisible(masking.text, secret, 3)).toBe(false);
+        },
+      ),
       { numRuns: 1500 },
     );
   });
 
   it('C053: none of several secrets survives, one inside the other included', () => {
     fc.assert(
-      fc.property(secrets, secrets, nesting, nesting, picks, (user, password, first, second, stream) => {
-        const pick = pickFrom(stream);
-        const pair = `${user}:${password}`;
-        const text = `${nest(pair, first, pick)} ${nest(password, second, pick)}`;
-        const masking = maskText(text, [user, password, pair].map(prepareMask));
-        expect(masking.kind).not.toBe('unchanged');
-        if (masking.kind !== 'masked') return;
-        for (const secret of [pair, user, password]) expect(isVisible(masking.text, secret, 3)).toBe(false);
-      }),
+      fc.property(
+        secrets,
+        secrets,
+        nesting,
+        nesting,
+        picks,
+        (user, password, first, second, stream) => {
+          const pick = pickFrom(stream);
+          const pair = `${user}:${password}`;
+          const text = `${nest(pair, first, pick)} ${nest(password, second, pick)}`;
+          const masking = maskText(text, [user, password, pair].map(prepareMask));
+          expect(masking.kind).not.toBe('unchanged');
+          if (masking.kind !== 'masked') return;
+          for (const secret of [pair, user, password])
+            expect(isVisible(masking.text, secret, 3)).toBe(false);
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -145,7 +211,9 @@ describe('maskValue', () => {
   it('gives a header value in which no secret is visible', () => {
     fc.assert(
       fc.property(secrets, nesting, around, picks, (secret, steps, before, stream) => {
-        const value = maskValue(before + nest(secret, steps, pickFrom(stream)), [prepareMask(secret)]);
+        const value = maskValue(before + nest(secret, steps, pickFrom(stream)), [
+          prepareMask(secret),
+        ]);
         expect(isVisible(value, secret, 3)).toBe(false);
       }),
       { numRuns: 500 },

@@ -1,12 +1,41 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeQueryPart, queryPairs, setQueryPair, withoutQueryPairs } from '../../src/domain/relay/query';
+import {
+  decodeQueryPart,
+  queryPairs,
+  setQueryPair,
+  withoutQueryPairs,
+} from '../../src/domain/relay/query';
 
 const target = 'key';
 /** Spellings of the target, and names that only look like it. */
 const ours = fc.constantFrom('key', '%6Bey', 'k%65y', '%6b%65%79', 'ke%79');
-const others = fc.constantFrom('a', 'Key', 'key%20', '+key', '%256Bey', '%zz', '%', '', '?key', 'key[]', 'k%C3%A9y', 'é', '%FF');
-const value = fc.constantFrom('', '=', '=1', '=a=b', '=%2f%2F', '=+', '=%', '=?/:@!$', '=a%26key=x');
+const others = fc.constantFrom(
+  'a',
+  'Key',
+  'key%20',
+  '+key',
+  '%256Bey',
+  '%zz',
+  '%',
+  '',
+  '?key',
+  'key[]',
+  'k%C3%A9y',
+  'é',
+  '%FF',
+);
+const value = fc.constantFrom(
+  '',
+  '=',
+  '=1',
+  '=a=b',
+  '=%2f%2F',
+  '=+',
+  '=%',
+  '=?/:@!$',
+  '=a%26key=x',
+);
 const segment = fc.oneof(
   { weight: 1, arbitrary: fc.record({ name: ours, value, isOurs: fc.constant(true) }) },
   { weight: 3, arbitrary: fc.record({ name: others, value, isOurs: fc.constant(false) }) },
@@ -22,10 +51,14 @@ describe('raw query editing', () => {
         const set = setQueryPair(print(parts), target, secret);
         expect(new URLSearchParams(`&${set}`).getAll(target)).toEqual([secret]);
         const first = parts.findIndex((part) => part.isOurs);
-        const kept = parts.map((part, at) => (part.isOurs ? (at === first ? null : undefined) : part.name + part.value));
+        const kept = parts.map((part, at) =>
+          part.isOurs ? (at === first ? null : undefined) : part.name + part.value,
+        );
         const pairs = kept.filter((raw) => raw !== undefined);
         const expected = first < 0 ? (print(parts) === '' ? [null] : [...pairs, null]) : pairs;
-        const mine = set.split('&').map((raw) => (decodeQueryPart(raw.split('=', 1)[0] ?? '') === target ? null : raw));
+        const mine = set
+          .split('&')
+          .map((raw) => (decodeQueryPart(raw.split('=', 1)[0] ?? '') === target ? null : raw));
         expect(mine).toEqual(expected);
       }),
       { numRuns: 1000 },
@@ -47,18 +80,26 @@ describe('raw query editing', () => {
 
   it('editing nothing changes nothing, whatever the bytes', () => {
     fc.assert(
-      fc.property(fc.string().filter((raw) => !raw.includes('#')), (raw) => {
-        expect(withoutQueryPairs(raw, () => false)).toBe(raw);
-      }),
+      fc.property(
+        fc.string().filter((raw) => !raw.includes('#')),
+        (raw) => {
+          expect(withoutQueryPairs(raw, () => false)).toBe(raw);
+        },
+      ),
     );
   });
 
   it('names are what the platform decodes', () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom('%', '4', '1', '+', '=', '&', 'C', '3', 'A', '9', 'é', '?') }), (raw) => {
-        const expected = [...new URLSearchParams(`&${raw}`)].map(([name]) => name);
-        expect(queryPairs(raw).map((pair) => pair.name)).toEqual(expected);
-      }),
+      fc.property(
+        fc.string({
+          unit: fc.constantFrom('%', '4', '1', '+', '=', '&', 'C', '3', 'A', '9', 'é', '?'),
+        }),
+        (raw) => {
+          const expected = [...new URLSearchParams(`&${raw}`)].map(([name]) => name);
+          expect(queryPairs(raw).map((pair) => pair.name)).toEqual(expected);
+        },
+      ),
       { numRuns: 1000 },
     );
   });

@@ -49,7 +49,9 @@ export const projects = sqliteTable(
   'projects',
   {
     id: text('id').primaryKey(),
-    tenantId: text('tenant_id').notNull().references(() => tenants.id),
+    tenantId: text('tenant_id')
+      .notNull()
+      .references(() => tenants.id),
     name: text('name').notNull(),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
@@ -61,7 +63,9 @@ export const principals = sqliteTable(
   'principals',
   {
     id: text('id').primaryKey(),
-    tenantId: text('tenant_id').notNull().references(() => tenants.id),
+    tenantId: text('tenant_id')
+      .notNull()
+      .references(() => tenants.id),
     name: text('name').notNull(),
     role: text('role', { enum: ['owner', 'admin', 'member', 'viewer'] }).notNull(),
     enabled: integer('enabled', { mode: 'boolean' }).notNull().default(true),
@@ -75,8 +79,12 @@ export const accessKeys = sqliteTable(
   'access_keys',
   {
     id: text('id').primaryKey(),
-    tenantId: text('tenant_id').notNull().references(() => tenants.id),
-    principalId: text('principal_id').notNull().references(() => principals.id),
+    tenantId: text('tenant_id')
+      .notNull()
+      .references(() => tenants.id),
+    principalId: text('principal_id')
+      .notNull()
+      .references(() => principals.id),
     name: text('name').notNull(),
     /** Lower-case hex SHA-256 of the whole token; the token itself is shown once and never stored. */
     sha256: text('sha256').notNull(),
@@ -101,23 +109,32 @@ export const accessKeys = sqliteTable(
 export const tenantDataKeys = sqliteTable(
   'tenant_data_keys',
   {
-    tenantId: text('tenant_id').notNull().references(() => tenants.id),
+    tenantId: text('tenant_id')
+      .notNull()
+      .references(() => tenants.id),
     version: integer('version').notNull(),
     masterVersion: integer('master_version').notNull(),
     /** 12-byte nonce followed by AES-256-GCM of the 32-byte data key. */
     wrapped: bytes('wrapped').notNull(),
     createdAt: integer('created_at').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.tenantId, t.version] }), index('tenant_data_keys_master').on(t.masterVersion, t.tenantId)],
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.version] }),
+    index('tenant_data_keys_master').on(t.masterVersion, t.tenantId),
+  ],
 );
 
 export const secrets = sqliteTable(
   'secrets',
   {
     id: text('id').primaryKey(),
-    tenantId: text('tenant_id').notNull().references(() => tenants.id),
+    tenantId: text('tenant_id')
+      .notNull()
+      .references(() => tenants.id),
     name: text('name').notNull(),
-    visibility: text('visibility', { enum: ['private', 'descendants'] }).notNull().default('private'),
+    visibility: text('visibility', { enum: ['private', 'descendants'] })
+      .notNull()
+      .default('private'),
     dataKeyVersion: integer('data_key_version').notNull(),
     /** 12-byte nonce followed by AES-256-GCM of the UTF-8 value; additional data binds tenant and id. */
     sealed: bytes('sealed').notNull(),
@@ -139,7 +156,9 @@ export const upstreams = sqliteTable(
   'upstreams',
   {
     id: text('id').primaryKey(),
-    tenantId: text('tenant_id').notNull().references(() => tenants.id),
+    tenantId: text('tenant_id')
+      .notNull()
+      .references(() => tenants.id),
     projectId: text('project_id').references(() => projects.id),
     name: text('name').notNull(),
     alias: text('alias').notNull(),
@@ -150,7 +169,9 @@ export const upstreams = sqliteTable(
     headerRules: text('header_rules', { mode: 'json' }).$type<HeaderRules>(),
     firstByteTimeoutMs: integer('first_byte_timeout_ms').notNull(),
     idleTimeoutMs: integer('idle_timeout_ms').notNull(),
-    visibility: text('visibility', { enum: ['private', 'descendants'] }).notNull().default('private'),
+    visibility: text('visibility', { enum: ['private', 'descendants'] })
+      .notNull()
+      .default('private'),
     enabled: integer('enabled', { mode: 'boolean' }).notNull().default(true),
     trackBody: integer('track_body', { mode: 'boolean' }).notNull().default(false),
     needsTargetHost: integer('needs_target_host', { mode: 'boolean' }).notNull().default(false),
@@ -158,7 +179,10 @@ export const upstreams = sqliteTable(
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
   },
-  (t) => [uniqueIndex('upstreams_name').on(t.tenantId, t.name), uniqueIndex('upstreams_alias').on(t.tenantId, t.alias)],
+  (t) => [
+    uniqueIndex('upstreams_name').on(t.tenantId, t.name),
+    uniqueIndex('upstreams_alias').on(t.tenantId, t.alias),
+  ],
 );
 
 /** One row per endpoint, so that a URL finds its upstreams by index. */
@@ -168,9 +192,14 @@ export const upstreamHosts = sqliteTable(
     tenantId: text('tenant_id').notNull(),
     host: text('host').notNull(),
     port: integer('port').notNull(),
-    upstreamId: text('upstream_id').notNull().references(() => upstreams.id, { onDelete: 'cascade' }),
+    upstreamId: text('upstream_id')
+      .notNull()
+      .references(() => upstreams.id, { onDelete: 'cascade' }),
   },
-  (t) => [primaryKey({ columns: [t.tenantId, t.host, t.port, t.upstreamId] }), index('upstream_hosts_upstream').on(t.upstreamId)],
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.host, t.port, t.upstreamId] }),
+    index('upstream_hosts_upstream').on(t.upstreamId),
+  ],
 );
 
 export const routes = sqliteTable(
@@ -178,17 +207,24 @@ export const routes = sqliteTable(
   {
     id: text('id').primaryKey(),
     tenantId: text('tenant_id').notNull(),
-    upstreamId: text('upstream_id').notNull().references(() => upstreams.id, { onDelete: 'cascade' }),
+    upstreamId: text('upstream_id')
+      .notNull()
+      .references(() => upstreams.id, { onDelete: 'cascade' }),
     methods: text('methods', { mode: 'json' }).$type<readonly string[]>().notNull(),
     path: text('path').notNull(),
     queryAllowlist: text('query_allowlist', { mode: 'json' }).$type<readonly string[]>(),
-    suffixMode: text('suffix_mode', { enum: ['disabled', 'append'] }).notNull().default('append'),
+    suffixMode: text('suffix_mode', { enum: ['disabled', 'append'] })
+      .notNull()
+      .default('append'),
     priority: integer('priority').notNull().default(0),
     enabled: integer('enabled', { mode: 'boolean' }).notNull().default(true),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
   },
-  (t) => [index('routes_upstream').on(t.upstreamId, t.id), index('routes_tenant').on(t.tenantId, t.id)],
+  (t) => [
+    index('routes_upstream').on(t.upstreamId, t.id),
+    index('routes_tenant').on(t.tenantId, t.id),
+  ],
 );
 
 /**
@@ -203,7 +239,9 @@ export const routeSlots = sqliteTable(
     priority: integer('priority').notNull(),
     path: text('path').notNull(),
     tenantId: text('tenant_id').notNull(),
-    routeId: text('route_id').notNull().references(() => routes.id, { onDelete: 'cascade' }),
+    routeId: text('route_id')
+      .notNull()
+      .references(() => routes.id, { onDelete: 'cascade' }),
   },
   (t) => [
     primaryKey({ columns: [t.upstreamId, t.method, t.priority, t.path] }),
@@ -215,7 +253,9 @@ export const denyRules = sqliteTable(
   'deny_rules',
   {
     id: text('id').primaryKey(),
-    tenantId: text('tenant_id').notNull().references(() => tenants.id),
+    tenantId: text('tenant_id')
+      .notNull()
+      .references(() => tenants.id),
     host: text('host'),
     path: text('path'),
     method: text('method'),

@@ -121,7 +121,11 @@ export class AesVault implements Vault {
   }
 }
 
-async function encrypted(key: CryptoKey, plain: Uint8Array, owner: Uint8Array): Promise<Uint8Array> {
+async function encrypted(
+  key: CryptoKey,
+  plain: Uint8Array,
+  owner: Uint8Array,
+): Promise<Uint8Array> {
   const iv = crypto.getRandomValues(new Uint8Array(nonceBytes));
   const algorithm = { name: 'AES-GCM', iv, additionalData: owner };
   const sealed = new Uint8Array(await crypto.subtle.encrypt(algorithm, key, plain));

@@ -1,9 +1,10 @@
 /**
- * Edits a raw query without re-encoding it: pairs are found by their decoded name, kept by their bytes.
- * Promises: every pair that is not named keeps its bytes and its place, `&&`, `=x`, `??x` and a pair without `=` included.
- * Must never: print a query from parsed pairs, or compare names that are not decoded (`%6Bey` is `key`).
- * A query is what follows the first `?`: `null` is none at all, `''` is a bare `?`. A `#` ends it (RFC 3986 3.4): what follows
- * never reaches the wire, so a pair appended behind it would be lost. Called by stages 01, 04, 08.
+ * Edits a raw query without re-encoding it: pairs are found by their decoded name, kept by their
+ * bytes. Promises: every pair that is not named keeps its bytes and its place, `&&`, `=x`, `??x`
+ * and a pair without `=` included. Must never: print a query from parsed pairs, or compare names
+ * that are not decoded (`%6Bey` is `key`). A query is what follows the first `?`: `null` is none at
+ * all, `''` is a bare `?`. A `#` ends it (RFC 3986 3.4): what follows never reaches the wire, so a
+ * pair appended behind it would be lost. Called by stages 01, 04, 08.
  */
 
 /** A raw query: `null` when the target has no `?`, `''` when it has nothing after it. */
@@ -23,13 +24,16 @@ export function queryPairs(raw: RawQuery): readonly QueryPair[] {
 }
 
 /**
- * A name or value as an origin reads it: `+` is a space, `%XX` a byte of UTF-8, a wrong escape stays as it is. Tab, CR and LF go,
- * as the URL parser on the way drops them (WHATWG URL 4.4): a name must not escape comparison by one of them.
+ * A name or value as an origin reads it: `+` is a space, `%XX` a byte of UTF-8, a wrong escape
+ * stays as it is. Tab, CR and LF go, as the URL parser on the way drops them (WHATWG URL 4.4): a
+ * name must not escape comparison by one of them.
  */
 export function decodeQueryPart(part: string): string {
   if (!/[%+\t\n\r]/.test(part)) return part;
   // the leading "=" makes the part a value, in which no character but "&" is special
-  return new URLSearchParams(`=${part.replace(/[\t\n\r]/g, '').replaceAll('&', '%26')}`).get('') ?? '';
+  return (
+    new URLSearchParams(`=${part.replace(/[\t\n\r]/g, '').replaceAll('&', '%26')}`).get('') ?? ''
+  );
 }
 
 /** The decoded value of a pair; a pair without `=` has the empty one. */
@@ -38,17 +42,25 @@ export function queryPairValue(rawPair: string): string {
   return equals < 0 ? '' : decodeQueryPart(rawPair.slice(equals + 1));
 }
 
-/** The query without the pairs that match, each with one separator. `null` when nothing is left of one that had pairs. */
+/**
+ * The query without the pairs that match, each with one separator. `null` when nothing is left of
+ * one that had pairs.
+ */
 export function withoutQueryPairs(
   raw: RawQuery,
   match: (decodedName: string, rawPair: string) => boolean,
 ): RawQuery {
   if (raw === null || raw === '') return raw;
-  const kept = segmentsOf(raw).filter((segment) => segment === '' || !match(nameOf(segment), segment));
+  const kept = segmentsOf(raw).filter(
+    (segment) => segment === '' || !match(nameOf(segment), segment),
+  );
   return kept.length === 0 ? null : kept.join('&');
 }
 
-/** Sets a pair: the first of that name is replaced in place, later ones go, without one it is appended. */
+/**
+ * Sets a pair: the first of that name is replaced in place, later ones go, without one it is
+ * appended.
+ */
 export function setQueryPair(raw: RawQuery, name: string, value: string): string {
   const pair = `${encodeQueryPart(name)}=${encodeQueryPart(value)}`;
   if (raw === null || raw === '') return pair;
@@ -64,7 +76,10 @@ export function setQueryPair(raw: RawQuery, name: string, value: string): string
   return kept.join('&');
 }
 
-/** A path's own query with the caller's behind it: merged, never replaced; a bare `?` adds nothing to an own query. */
+/**
+ * A path's own query with the caller's behind it: merged, never replaced; a bare `?` adds nothing
+ * to an own query.
+ */
 export function mergeQuery(own: RawQuery, callers: RawQuery): RawQuery {
   if (own === null || own === '') return callers ?? own;
   return callers === null || callers === '' ? own : `${own}&${callers}`;
@@ -76,7 +91,10 @@ export function disallowedNames(raw: RawQuery, allow: ReadonlySet<string>): stri
   return [...new Set(names)].filter((name) => !allow.has(name));
 }
 
-/** Decoded names that occur more than once, each once: we and the origin could read different values. */
+/**
+ * Decoded names that occur more than once, each once: we and the origin could read different
+ * values.
+ */
 export function repeatedNames(raw: RawQuery): string[] {
   const seen = new Set<string>();
   const repeated = new Set<string>();
@@ -87,7 +105,10 @@ export function repeatedNames(raw: RawQuery): string[] {
   return [...repeated];
 }
 
-/** Percent-encodes everything but RFC 3986 unreserved characters; a space is `%20`, a lone surrogate U+FFFD. */
+/**
+ * Percent-encodes everything but RFC 3986 unreserved characters; a space is `%20`, a lone surrogate
+ * U+FFFD.
+ */
 export function encodeQueryPart(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,

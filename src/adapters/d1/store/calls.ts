@@ -36,7 +36,9 @@ export function callStore(db: Db): Reads<CallRow> {
     },
     list(tenantId, page) {
       const scope = and(ofTenant(tenantId), behind(calls.id, page));
-      return stored(db.select(columns).from(calls).where(scope).orderBy(calls.id).limit(page.limit));
+      return stored(
+        db.select(columns).from(calls).where(scope).orderBy(calls.id).limit(page.limit),
+      );
     },
   };
 }

@@ -51,10 +51,7 @@ export function dataKeyStore(db: Db): DataKeyStore {
         .select({ id: secrets.id })
         .from(secrets)
         .where(
-          and(
-            eq(secrets.tenantId, tenantId),
-            eq(secrets.dataKeyVersion, tenantDataKeys.version),
-          ),
+          and(eq(secrets.tenantId, tenantId), eq(secrets.dataKeyVersion, tenantDataKeys.version)),
         );
       const unused = and(lt(tenantDataKeys.version, version), notExists(sealing));
       return done(db.delete(tenantDataKeys).where(and(ofTenant(tenantId), unused)));
@@ -96,7 +93,10 @@ const sealedBefore: (
   const older = and(eq(secrets.tenantId, tenantId), lt(secrets.dataKeyVersion, version));
   const first = db.select().from(secrets).where(older).orderBy(secrets.id).limit(limit);
   const all = db.select({ total: count() }).from(secrets).where(older);
-  const keys = db.select(wrapping).from(tenantDataKeys).where(eq(tenantDataKeys.tenantId, tenantId));
+  const keys = db
+    .select(wrapping)
+    .from(tenantDataKeys)
+    .where(eq(tenantDataKeys.tenantId, tenantId));
   const ran = await stored(db.batch([first, all, keys]));
   if (!ran.ok) return err(ran.error);
   const byVersion = new Map(ran.value[2].map((key) => [key.version, key]));

@@ -17,9 +17,7 @@ export function routeStore(db: Db): RouteStore {
     list(tenantId, page, upstreamId) {
       const of = upstreamId === null ? undefined : eq(routes.upstreamId, upstreamId);
       const scope = and(eq(routes.tenantId, tenantId), of, behind(routes.id, page));
-      return stored(
-        db.select().from(routes).where(scope).orderBy(routes.id).limit(page.limit),
-      );
+      return stored(db.select().from(routes).where(scope).orderBy(routes.id).limit(page.limit));
     },
     insert(row) {
       const write = db.insert(routes).values(row);

@@ -16,7 +16,11 @@ import { tenants } from '../schema';
 export type Db = DrizzleD1Database<Record<string, never>>;
 
 /** Columns that stand last in a unique index, and the wire field that they are. */
-const uniqueFields: Readonly<Record<string, string>> = { name: 'name', alias: 'alias', path: 'path' };
+const uniqueFields: Readonly<Record<string, string>> = {
+  name: 'name',
+  alias: 'alias',
+  path: 'path',
+};
 
 /** Raises the tenant's `config_version`; goes into the same batch as the write that it announces. */
 export const raise = (db: Db, tenantId: string) =>

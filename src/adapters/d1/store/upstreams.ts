@@ -50,7 +50,10 @@ export function upstreamStore(db: Db): UpstreamStore {
         or(own, eq(upstreams.visibility, 'descendants')),
       );
       const rows = await stored(
-        db.select({ id: upstreams.id }).from(upstreams).where(and(shown, among(upstreams.id, ids))),
+        db
+          .select({ id: upstreams.id })
+          .from(upstreams)
+          .where(and(shown, among(upstreams.id, ids))),
       );
       return rows.ok ? ok(rows.value.map((row) => row.id)) : rows;
     },

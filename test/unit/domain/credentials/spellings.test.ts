@@ -17,7 +17,7 @@ describe('spellingsOf', () => {
     ['p@ss/w+rd', 'p%40ss%2fw%2brd'],
     ['p@ss/w+rd', 'p%40ss/w%2Brd'],
     ['p@ss/w+rd', 'p@ss\\/w+rd'],
-    ['p@ss/w+rd', 'p@ss\\/w\\u002Brd'.replace('\\/', '/')],
+    ['p@ss/w+rd', 'p@ss/w\\u002Brd'],
     ['p@ss/w+rd', btoa('p@ss/w+rd')],
     ['user:pass', 'dXNlcjpwYXNz'],
     ['a b!c', 'a+b%21c'],
@@ -43,12 +43,16 @@ describe('spellingsOf', () => {
   it('is distinct, longest first, and has the secret itself', () => {
     const spellings = spellingsOf('p@ss/w+rd é');
     expect(new Set(spellings).size).toBe(spellings.length);
-    expect(spellings.map((s) => s.length)).toEqual(spellings.map((s) => s.length).sort((a, b) => b - a));
+    expect(spellings.map((s) => s.length)).toEqual(
+      spellings.map((s) => s.length).sort((a, b) => b - a),
+    );
     expect(spellings).toContain('p@ss/w+rd é');
   });
 
   it('is short for a key of plain characters and empty for nothing', () => {
-    expect(spellingsOf('sk-abc123')).toEqual(['sk-abc123', 'c2stYWJjMTIz'].sort((a, b) => b.length - a.length));
+    expect(spellingsOf('sk-abc123')).toEqual(
+      ['sk-abc123', 'c2stYWJjMTIz'].sort((a, b) => b.length - a.length),
+    );
     expect(spellingsOf('')).toEqual([]);
   });
 
@@ -58,10 +62,15 @@ describe('spellingsOf', () => {
 });
 
 describe('base64Fragments', () => {
-  it.each(['', 'x', 'xy', 'xyz', 'xyzz'])('one of them is in the base64 of a longer text behind %j', (before) => {
-    const longer = btoa(`${before}s3cr>t?k~y and more`);
-    expect(base64Fragments('s3cr>t?k~y').some((fragment) => longer.includes(fragment))).toBe(true);
-  });
+  it.each(['', 'x', 'xy', 'xyz', 'xyzz'])(
+    'one of them is in the base64 of a longer text behind %j',
+    (before) => {
+      const longer = btoa(`${before}s3cr>t?k~y and more`);
+      expect(base64Fragments('s3cr>t?k~y').some((fragment) => longer.includes(fragment))).toBe(
+        true,
+      );
+    },
+  );
 
   it('they depend on the secret alone', () => {
     expect(base64Fragments('abcd')).toEqual(['YWJjZ', 'FiY2', 'hYmNk']);
@@ -70,23 +79,39 @@ describe('base64Fragments', () => {
 
 describe('decoders', () => {
   it.each([
-    ['\\u0070@ss\\/w\\u002Brd', 'p@ss/w+rd'], ['\\\\u0070', '\\u0070'], ['\\x41\\q\\', 'A\\q\\'],
-    ['\\ud83d\\ude00\\n', '😀\n'], ['\\u12', '\\u12'],
+    ['\\u0070@ss\\/w\\u002Brd', 'p@ss/w+rd'],
+    ['\\\\u0070', '\\u0070'],
+    ['\\x41\\q\\', 'A\\q\\'],
+    ['\\ud83d\\ude00\\n', '😀\n'],
+    ['\\u12', '\\u12'],
   ])('JSON: %j is %j', (text, expected) => expect(jsonDecoded(text)).toBe(expected));
 
   it.each([
-    ['%70%4f%4F', 'pOO'], ['%', '%'], ['%4', '%4'], ['%zz%41', '%zzA'], ['%2541', '%41'], ['%C3%A9é', 'éé'],
-    ['%ff!', '\ufffd!'], ['a+b', 'a+b'],
+    ['%70%4f%4F', 'pOO'],
+    ['%', '%'],
+    ['%4', '%4'],
+    ['%zz%41', '%zzA'],
+    ['%2541', '%41'],
+    ['%C3%A9é', 'éé'],
+    ['%ff!', '\ufffd!'],
+    ['a+b', 'a+b'],
   ])('percent: %j is %j', (text, expected) => expect(percentDecoded(text)).toBe(expected));
 
   it.each([
-    ['&amp;lt;', '&lt;'], ['&#112;&#x70;&#X70;&#0112;', 'pppp'], ['&#112', 'p'], ['&amp&lt', '&<'],
-    ['&commat;&sol;&nope;', '@/&nope;'], ['&#1114112;&#xffffffff;', '&#1114112;&#xffffffff;'], ['a & b', 'a & b'],
+    ['&amp;lt;', '&lt;'],
+    ['&#112;&#x70;&#X70;&#0112;', 'pppp'],
+    ['&#112', 'p'],
+    ['&amp&lt', '&<'],
+    ['&commat;&sol;&nope;', '@/&nope;'],
+    ['&#1114112;&#xffffffff;', '&#1114112;&#xffffffff;'],
+    ['a & b', 'a & b'],
   ])('HTML: %j is %j', (text, expected) => expect(htmlDecoded(text)).toBe(expected));
 
   it.each([
-    ['std', btoa('>>>???secret')], ['url', btoa('>>>???secret').replaceAll('+', '-').replaceAll('/', '_')],
-    ['behind a slash', `/${btoa('a secret')}`], ['in lines', btoa('a secret').replace(/(.{5})/g, '$1\r\n')],
+    ['std', btoa('>>>???secret')],
+    ['url', btoa('>>>???secret').replaceAll('+', '-').replaceAll('/', '_')],
+    ['behind a slash', `/${btoa('a secret')}`],
+    ['in lines', btoa('a secret').replace(/(.{5})/g, '$1\r\n')],
   ])('base64, %s: the text is read', (_name, text) => {
     expect(base64Decoded(`x: ${text}.`, decoding)).toContain('secret');
   });
@@ -99,7 +124,11 @@ describe('decoders', () => {
 
 describe('normalise', () => {
   it.each([
-    ['%5Cu0070', 'p'], ['%2525', '%'], ['&amp;#37;70', 'p'], ['\\\\u0026amp;', '&'], ['plain', 'plain'],
+    ['%5Cu0070', 'p'],
+    ['%2525', '%'],
+    ['&amp;#37;70', 'p'],
+    ['\\\\u0026amp;', '&'],
+    ['plain', 'plain'],
   ])('undoes nested escapes: %j is %j', (text, expected) => expect(normalise(text)).toBe(expected));
 
   it('stops after three rounds', () => expect(normalise('%25252525')).toBe('%25'));

@@ -12,9 +12,24 @@ import {
 
 describe('decodeQueryPart', () => {
   it.each([
-    ['key', 'key'], ['%6Bey', 'key'], ['%6bey', 'key'], ['a+b', 'a b'], ['a%2Bb', 'a+b'], ['%', '%'], ['%zz', '%zz'],
-    ['%6', '%6'], ['%%36Bey', '%6Bey'], ['%C3%A9', 'é'], ['é', 'é'], ['%FF', '\ufffd'], ['%EF%BB%BFkey', '\ufeffkey'],
-    ['%3D%26%23', '=&#'], ['?x%20', '?x '], ['k\tey', 'key'], ['', ''], ['a=b%3D', 'a=b='],
+    ['key', 'key'],
+    ['%6Bey', 'key'],
+    ['%6bey', 'key'],
+    ['a+b', 'a b'],
+    ['a%2Bb', 'a+b'],
+    ['%', '%'],
+    ['%zz', '%zz'],
+    ['%6', '%6'],
+    ['%%36Bey', '%6Bey'],
+    ['%C3%A9', 'é'],
+    ['é', 'é'],
+    ['%FF', '\ufffd'],
+    ['%EF%BB%BFkey', '\ufeffkey'],
+    ['%3D%26%23', '=&#'],
+    ['?x%20', '?x '],
+    ['k\tey', 'key'],
+    ['', ''],
+    ['a=b%3D', 'a=b='],
   ])('reads %j as %j', (raw, decoded) => {
     expect(decodeQueryPart(raw)).toBe(decoded);
   });
@@ -34,7 +49,12 @@ describe('queryPairs', () => {
     expect([queryPairs(null), queryPairs('')]).toEqual([[], []]);
   });
 
-  it.each([['key=a%20b', 'a b'], ['key', ''], ['key=', ''], ['key=a=b', 'a=b']])('reads the value of %s', (raw, value) => {
+  it.each([
+    ['key=a%20b', 'a b'],
+    ['key', ''],
+    ['key=', ''],
+    ['key=a=b', 'a=b'],
+  ])('reads the value of %s', (raw, value) => {
     expect(queryPairValue(raw)).toBe(value);
   });
 });
@@ -58,7 +78,9 @@ describe('withoutQueryPairs', () => {
   });
 
   it('lets the caller judge the raw pair', () => {
-    expect(withoutQueryPairs('key=wk_1&key=own', (_name, raw) => queryPairValue(raw).startsWith('wk_'))).toBe('key=own');
+    expect(
+      withoutQueryPairs('key=wk_1&key=own', (_name, raw) => queryPairValue(raw).startsWith('wk_')),
+    ).toBe('key=own');
   });
 });
 
@@ -113,6 +135,9 @@ describe('allowlist', () => {
     ['a nameless pair', '=1', [''], []],
     ['none', null, [], []],
   ])('%s', (_name, raw, disallowed, repeated) => {
-    expect({ disallowed: disallowedNames(raw, allow), repeated: repeatedNames(raw) }).toEqual({ disallowed, repeated });
+    expect({ disallowed: disallowedNames(raw, allow), repeated: repeatedNames(raw) }).toEqual({
+      disallowed,
+      repeated,
+    });
   });
 });

@@ -1,0 +1,76 @@
+/** Finished calls, read only: the reporting copy, never the source of money. Operations read by `operations.ts`. */
+import { z } from 'zod';
+import { ok } from '../base/result';
+import type { CallRow } from '../ports/evidence';
+import { time, timeText } from './fields';
+import { answering, type Operation } from './operation';
+import { listed, pageOf, pageQuery } from './pagination';
+
+/** A call in a list. */
+export const callAnswer = z.object({
+  id: z.string(),
+  tenant_id: z.string(),
+  key_id: z.string().nullable(),
+  principal_id: z.string().nullable(),
+  upstream_id: z.string().nullable(),
+  surface: z.string(),
+  method: z.string(),
+  host: z.string().nullable(),
+  path: z.string().nullable(),
+  outcome: z.enum(['answered', 'refused', 'failed', 'cancelled', 'timed_out']),
+  status: z.int(),
+  code: z.string().nullable(),
+  blame: z.enum(['caller', 'gateway', 'upstream', 'connection']).nullable(),
+  started_at: time,
+  latency_ms: z.number(),
+  request_bytes: z.int().nullable(),
+  response_bytes: z.int().nullable(),
+});
+
+/** One call with its evidence: the head of a masked error body. */
+export const callDetailAnswer = callAnswer.extend({ evidence: z.string().nullable() });
+
+const toWire = (row: CallRow): z.output<typeof callAnswer> => ({
+  id: row.id,
+  tenant_id: row.tenantId,
+  key_id: row.keyId,
+  principal_id: row.principalId,
+  upstream_id: row.upstreamId,
+  surface: row.surface,
+  method: row.method,
+  host: row.host,
+  path: row.path,
+  outcome: row.outcome,
+  status: row.status,
+  code: row.code,
+  blame: row.blame,
+  started_at: timeText(row.startedAtMs),
+  latency_ms: row.latencyMs,
+  request_bytes: row.requestBytes,
+  response_bytes: row.responseBytes,
+});
+
+/** The operations on calls. */
+export const callOperations: readonly Operation[] = [
+  answering({
+    method: 'GET',
+    path: '/calls',
+    permission: 'call:read',
+    summary: 'List calls, oldest first',
+    query: pageQuery,
+    answer: pageOf(callAnswer),
+    handle: (call) =>
+      listed(call, 'call', (page) => call.services.store.calls.list(call.tenantId, page), toWire),
+  }),
+  answering({
+    method: 'GET',
+    path: '/calls/{id}',
+    permission: 'call:read',
+    summary: 'Read a call and its evidence',
+    answer: callDetailAnswer,
+    async handle(call) {
+      const row = await call.services.store.calls.get(call.tenantId, call.facts.id);
+      return row.ok ? ok({ ...toWire(row.value), evidence: row.value.evidence }) : row;
+    },
+  }),
+];

@@ -1,0 +1,203 @@
+/**
+ * Deny rules: guardrails for every role of a tenant and the tenants below. Promises: a rule says something; what it names exists.
+ * Operations read by `operations.ts`.
+ */
+import { z } from 'zod';
+import { newId } from '../base/ids';
+import { denyRulesPerTenantMax, hostCharsMax, noteCharsMax } from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import { judgeHost } from '../domain/egress/hostname';
+import type { Refusal } from '../domain/refusal';
+import type { DenyRuleRecord } from '../ports/store';
+import { invalid } from './body';
+import { dated, datedWire, reference } from './fields';
+import { answering, type Call, type Operation, removing, writing } from './operation';
+import { listed, pageOf, pageQuery } from './pagination';
+import { prefixPath } from './paths';
+import { methods } from './routes';
+import { knownProject } from './upstreams';
+
+/** Body of a deny rule: the parts that are given must all match. */
+export const denyRuleBody = z
+  .strictObject({
+    host: z
+      .string()
+      .min(1)
+      .max(hostCharsMax)
+      .nullable()
+      .default(null)
+      .describe('A host, or *.example.com for every host below it.'),
+    path: z.string().nullable().default(null).describe('A prefix at a segment boundary.'),
+    method: z.enum(methods).nullable().default(null),
+    principal_id: reference.nullable().default(null),
+    project_id: reference.nullable().default(null),
+    note: z.string().max(noteCharsMax).nullable().default(null),
+  })
+  .refine((rule) => Object.entries(rule).some(([name, part]) => name !== 'note' && part !== null), {
+    error: 'give at least one of host, path, method, principal_id, project_id',
+  });
+
+/** A deny rule on the wire. */
+export const denyRuleAnswer = z.object({
+  id: z.string(),
+  tenant_id: z.string(),
+  host: z.string().nullable(),
+  path: z.string().nullable(),
+  method: z.string().nullable(),
+  principal_id: z.string().nullable(),
+  project_id: z.string().nullable(),
+  note: z.string().nullable(),
+  ...dated,
+});
+
+const toWire = (row: DenyRuleRecord): z.output<typeof denyRuleAnswer> => ({
+  id: row.id,
+  tenant_id: row.tenantId,
+  host: row.host,
+  path: row.path,
+  method: row.method,
+  principal_id: row.principalId,
+  project_id: row.projectId,
+  note: row.note,
+  ...datedWire(row),
+});
+
+/** The operations on deny rules. */
+export const denyRuleOperations: readonly Operation[] = [
+  answering({
+    method: 'GET',
+    path: '/deny-rules',
+    permission: 'config:read',
+    summary: 'List deny rules',
+    query: pageQuery,
+    answer: pageOf(denyRuleAnswer),
+    handle: (call) =>
+      listed(
+        call,
+        'den',
+        (page) => call.services.store.denyRules.list(call.tenantId, page),
+        toWire,
+      ),
+  }),
+  writing({
+    method: 'POST',
+    path: '/deny-rules',
+    permission: 'config:write',
+    summary: 'Make a deny rule',
+    body: denyRuleBody,
+    status: 201,
+    answer: denyRuleAnswer,
+    handle: create,
+  }),
+  answering({
+    method: 'GET',
+    path: '/deny-rules/{id}',
+    permission: 'config:read',
+    summary: 'Read a deny rule',
+    answer: denyRuleAnswer,
+    async handle(call) {
+      const row = await call.services.store.denyRules.get(call.tenantId, call.facts.id);
+      return row.ok ? ok(toWire(row.value)) : row;
+    },
+  }),
+  writing({
+    method: 'PUT',
+    path: '/deny-rules/{id}',
+    permission: 'config:write',
+    summary: 'Replace a deny rule',
+    body: denyRuleBody,
+    status: 200,
+    answer: denyRuleAnswer,
+    handle: replace,
+  }),
+  removing({
+    path: '/deny-rules/{id}',
+    permission: 'config:write',
+    summary: 'Delete a deny rule',
+    async handle(call) {
+      const gone = await call.services.store.denyRules.remove(call.tenantId, call.facts.id);
+      if (gone.ok) call.wrote(call.tenantId);
+      return gone;
+    },
+  }),
+];
+
+async function create(call: Call, body: z.output<typeof denyRuleBody>) {
+  const { denyRules } = call.services.store;
+  const { nowMs } = call.facts;
+  const given = await judged(call, body);
+  if (!given.ok) return given;
+  const count = await denyRules.count(call.tenantId);
+  if (!count.ok) return count;
+  if (count.value >= denyRulesPerTenantMax) {
+    const message = `the tenant has its ${denyRulesPerTenantMax} deny rules`;
+    return err(invalid({ path: '', message }));
+  }
+  const times = { createdAt: nowMs, updatedAt: nowMs };
+  const row = { id: newId('den', nowMs), tenantId: call.tenantId, ...given.value, ...times };
+  const made = await denyRules.insert(row);
+  if (!made.ok) return made;
+  call.wrote(call.tenantId);
+  return ok(toWire(row));
+}
+
+async function replace(call: Call, body: z.output<typeof denyRuleBody>) {
+  const { denyRules } = call.services.store;
+  const before = await denyRules.get(call.tenantId, call.facts.id);
+  if (!before.ok) return before;
+  const given = await judged(call, body);
+  if (!given.ok) return given;
+  const row = { ...before.value, ...given.value, updatedAt: call.facts.nowMs };
+  const written = await denyRules.replace(row);
+  if (!written.ok) return written;
+  call.wrote(call.tenantId);
+  return ok(toWire(row));
+}
+
+type Given = Omit<DenyRuleRecord, 'id' | 'tenantId' | 'createdAt' | 'updatedAt'>;
+
+async function judged(
+  call: Call,
+  body: z.output<typeof denyRuleBody>,
+): Promise<Result<Given, Refusal>> {
+  const host = body.host === null ? null : hostPattern(body.host);
+  if (host === undefined) return err(invalid({ path: 'host', message: 'is not a host name' }));
+  const path = body.path === null ? ok(null) : prefixPath(body.path);
+  if (!path.ok) return err(invalid({ path: 'path', message: path.error }));
+  const project = await knownProject(call, body.project_id);
+  if (!project.ok) return project;
+  const principal = await knownPrincipal(call, body.principal_id);
+  if (!principal.ok) return principal;
+  return ok({
+    host,
+    path: path.value,
+    method: body.method,
+    principalId: body.principal_id,
+    projectId: body.project_id,
+    note: body.note,
+  });
+}
+
+async function knownPrincipal(call: Call, id: string | null): Promise<Result<void, Refusal>> {
+  if (id === null) return ok(undefined);
+  const known = await call.services.store.principals.get(call.tenantId, id);
+  if (known.ok) return ok(undefined);
+  if (known.error.code !== 'resource.not_found') return known;
+  return err(invalid({ path: 'principal_id', message: 'names no principal of yours' }));
+}
+
+/**
+ * The normal form of a host, as targets have it. A rule may also name what no call may reach: private addresses and reserved names are
+ * kept as they are.
+ */
+function hostPattern(text: string): string | undefined {
+  const wildcard = text.startsWith('*.');
+  const host = wildcard ? text.slice(2) : text;
+  const judged = judgeHost(host);
+  if (judged.ok) return wildcard ? `*.${judged.value.host}` : judged.value.host;
+  const plain = /^[a-z0-9._-]+$|^\[?[0-9a-f:.]+\]?$/i.test(host);
+  const keeps = judged.error === 'private_address' || judged.error === 'reserved_name';
+  if (!plain || !keeps) return undefined;
+  const bare = host.toLowerCase().replace(/^\[|\]$|\.$/g, '');
+  return wildcard ? `*.${bare}` : bare;
+}

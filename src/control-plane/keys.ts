@@ -1,0 +1,259 @@
+/**
+ * Access keys of principals. Promises: the token is in the answer that makes it and nowhere else; a key gives nothing that its maker
+ * has not; its lists name what exists in the tenant. Operations read by `operations.ts`.
+ */
+import { z } from 'zod';
+import { newId } from '../base/ids';
+import { accessListMax } from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import type { FieldIssue, Refusal } from '../domain/refusal';
+import { permissions } from '../domain/tenancy/access';
+import type { KeyRecord, PrincipalRecord } from '../ports/store';
+import { invalid } from './body';
+import { dated, datedWire, displayName, reference, time, timeText } from './fields';
+import { mayGiveKey, mayManage } from './grants';
+import { answering, type Call, type Operation, removing, writing } from './operation';
+import { listed, pageOf, pageQuery } from './pagination';
+
+/** Characters of a token that a list shows: `wk_`, the version and four random ones. */
+const hintChars = 8;
+
+const accessList = z.array(reference).max(accessListMax).nullable().default(null);
+const mutable = {
+  name: displayName,
+  permissions: z
+    .array(z.enum(permissions))
+    .max(permissions.length)
+    .nullable()
+    .default(null)
+    .describe('Narrows what the role allows; null leaves it as it is.'),
+  upstream_access: accessList.describe('Upstream ids that the key may call; null is all.'),
+  project_access: accessList.describe('Project ids whose upstreams the key may call; null is all.'),
+  expires_at: z.iso
+    .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
+    .nullable()
+    .default(null),
+};
+
+/** Body of a change. */
+export const keyBody = z.strictObject(mutable);
+
+/** Body of a new key. */
+export const newKeyBody = z.strictObject({ ...mutable, principal_id: reference });
+
+/** A key on the wire, without its token. */
+export const keyAnswer = z.object({
+  id: z.string(),
+  tenant_id: z.string(),
+  principal_id: z.string(),
+  name: z.string(),
+  hint: z.string(),
+  permissions: z.array(z.enum(permissions)).nullable(),
+  upstream_access: z.array(z.string()).nullable(),
+  project_access: z.array(z.string()).nullable(),
+  expires_at: time.nullable(),
+  revoked_at: time.nullable(),
+  ...dated,
+});
+
+/** The only answer with a token. */
+export const newKeyAnswer = keyAnswer.extend({
+  token: z.string().describe('Shown once; only its SHA-256 is kept.'),
+});
+
+const list = <T>(items: readonly T[] | null): T[] | null => (items === null ? null : [...items]);
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeText(ms));
+
+const toWire = (row: KeyRecord): z.output<typeof keyAnswer> => ({
+  id: row.id,
+  tenant_id: row.tenantId,
+  principal_id: row.principalId,
+  name: row.name,
+  hint: row.hint,
+  permissions: list(row.permissions),
+  upstream_access: list(row.upstreamAccess),
+  project_access: list(row.projectAccess),
+  expires_at: timeOrNull(row.expiresAt),
+  revoked_at: timeOrNull(row.revokedAt),
+  ...datedWire(row),
+});
+
+/** The operations on keys. */
+export const keyOperations: readonly Operation[] = [
+  answering({
+    method: 'GET',
+    path: '/keys',
+    permission: 'config:read',
+    summary: 'List access keys',
+    query: { ...pageQuery, principal_id: { description: 'Only keys of this principal.' } },
+    answer: pageOf(keyAnswer),
+    handle(call) {
+      const principalId = call.facts.query.get('principal_id') ?? null;
+      const { keys } = call.services.store;
+      return listed(call, 'key', (page) => keys.list(call.tenantId, page, principalId), toWire);
+    },
+  }),
+  writing({
+    method: 'POST',
+    path: '/keys',
+    permission: 'access:write',
+    summary: 'Make an access key; the answer shows its token, once',
+    body: newKeyBody,
+    status: 201,
+    answer: newKeyAnswer,
+    handle: create,
+  }),
+  answering({
+    method: 'GET',
+    path: '/keys/{id}',
+    permission: 'config:read',
+    summary: 'Read an access key',
+    answer: keyAnswer,
+    async handle(call) {
+      const row = await call.services.store.keys.get(call.tenantId, call.facts.id);
+      return row.ok ? ok(toWire(row.value)) : row;
+    },
+  }),
+  writing({
+    method: 'PUT',
+    path: '/keys/{id}',
+    permission: 'access:write',
+    summary: 'Replace what may change of an access key',
+    body: keyBody,
+    status: 200,
+    answer: keyAnswer,
+    handle: replace,
+  }),
+  answering({
+    method: 'POST',
+    path: '/keys/{id}/revoke',
+    permission: 'access:write',
+    summary: 'Revoke an access key for good',
+    answer: keyAnswer,
+    handle: revoke,
+  }),
+  removing({
+    path: '/keys/{id}',
+    permission: 'access:write',
+    summary: 'Revoke an access key and forget it',
+    handle: remove,
+  }),
+];
+
+/** A key and its principal, when the actor may manage them. */
+async function managed(
+  call: Call,
+): Promise<Result<{ key: KeyRecord; principal: PrincipalRecord }, Refusal>> {
+  const { keys, principals } = call.services.store;
+  const key = await keys.get(call.tenantId, call.facts.id);
+  if (!key.ok) return key;
+  const principal = await principals.get(call.tenantId, key.value.principalId);
+  if (!principal.ok) return principal;
+  const may = mayManage(call.facts.actor, principal.value.role);
+  return may.ok ? ok({ key: key.value, principal: principal.value }) : may;
+}
+
+async function create(
+  call: Call,
+  body: z.output<typeof newKeyBody>,
+): Promise<Result<z.output<typeof newKeyAnswer>, Refusal>> {
+  const { store, mint } = call.services;
+  const { nowMs } = call.facts;
+  const principal = await store.principals.get(call.tenantId, body.principal_id);
+  if (!principal.ok) return err(unknownPrincipal(principal.error));
+  const given = await granted(call, body, principal.value);
+  if (!given.ok) return given;
+  const token = await mint.mint();
+  const row: KeyRecord = {
+    id: newId('key', nowMs),
+    tenantId: call.tenantId,
+    principalId: principal.value.id,
+    hint: token.slice(0, hintChars),
+    ...given.value,
+    revokedAt: null,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  };
+  const made = await store.keys.insert(row, token);
+  if (!made.ok) return made;
+  call.wrote(call.tenantId);
+  return ok({ ...toWire(row), token });
+}
+
+async function replace(call: Call, body: z.output<typeof keyBody>) {
+  const found = await managed(call);
+  if (!found.ok) return found;
+  const given = await granted(call, body, found.value.principal);
+  if (!given.ok) return given;
+  const row = { ...found.value.key, ...given.value, updatedAt: call.facts.nowMs };
+  const written = await call.services.store.keys.replace(row);
+  if (!written.ok) return written;
+  call.wrote(call.tenantId);
+  return ok(toWire(row));
+}
+
+async function revoke(call: Call) {
+  const found = await managed(call);
+  if (!found.ok) return found;
+  const { id, nowMs } = call.facts;
+  const done = await call.services.store.keys.revoke(call.tenantId, id, nowMs);
+  if (!done.ok) return done;
+  call.wrote(call.tenantId);
+  const revokedAt = found.value.key.revokedAt ?? nowMs;
+  return ok(toWire({ ...found.value.key, revokedAt, updatedAt: nowMs }));
+}
+
+async function remove(call: Call) {
+  const found = await managed(call);
+  if (!found.ok) return found;
+  const gone = await call.services.store.keys.remove(call.tenantId, call.facts.id);
+  if (gone.ok) call.wrote(call.tenantId);
+  return gone;
+}
+
+type Given = Pick<
+  KeyRecord,
+  'name' | 'permissions' | 'upstreamAccess' | 'projectAccess' | 'expiresAt'
+>;
+
+/** What the body gives, once the actor may give it and everything that it names exists. */
+async function granted(
+  call: Call,
+  body: z.output<typeof keyBody>,
+  principal: PrincipalRecord,
+): Promise<Result<Given, Refusal>> {
+  const lists = { upstreamAccess: body.upstream_access, projectAccess: body.project_access };
+  const grant = { role: principal.role, permissions: body.permissions, ...lists };
+  const may = mayGiveKey(call.facts.actor, grant);
+  if (!may.ok) return may;
+  const expiresAt = body.expires_at === null ? null : Date.parse(body.expires_at);
+  if (expiresAt !== null && expiresAt <= call.facts.nowMs) {
+    return err(invalid({ path: 'expires_at', message: 'must be in the future' }));
+  }
+  const { upstreams, projects } = call.services.store;
+  const upstreamsKnown = await upstreams.visibleIds(call.facts.chain, body.upstream_access ?? []);
+  if (!upstreamsKnown.ok) return upstreamsKnown;
+  const projectsKnown = await projects.existing(call.tenantId, body.project_access ?? []);
+  if (!projectsKnown.ok) return projectsKnown;
+  const unknown = [
+    ...missing('upstream_access', body.upstream_access, upstreamsKnown.value),
+    ...missing('project_access', body.project_access, projectsKnown.value),
+  ];
+  if (unknown.length > 0) return err(invalid(...unknown));
+  return ok({ name: body.name, permissions: body.permissions, ...lists, expiresAt });
+}
+
+function missing(
+  field: string,
+  asked: readonly string[] | null,
+  known: readonly string[],
+): FieldIssue[] {
+  return (asked ?? []).flatMap((id, at) =>
+    known.includes(id) ? [] : [{ path: `${field}.${at}`, message: 'names nothing of yours' }],
+  );
+}
+
+const unknownPrincipal = (refusal: Refusal): Refusal =>
+  refusal.code === 'resource.not_found'
+    ? invalid({ path: 'principal_id', message: 'names no principal of yours' })
+    : refusal;

@@ -1,0 +1,120 @@
+/**
+ * The OpenAPI 3.1 document of the management API, made from the operations table and the very schemas that validate requests.
+ * Promises: nothing is described that does not exist, and nothing exists that is not described. Served at `/openapi.json` by `app.ts`.
+ */
+import { z } from 'zod';
+import { apiBase, type Operation } from './operation';
+import { operations } from './operations';
+
+const version = '0.1.0';
+
+const problem = z.object({
+  type: z.string().describe('urn:weir:problem: and a code.'),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  blame: z.enum(['caller', 'gateway', 'upstream', 'connection']),
+  errors: z
+    .array(z.object({ path: z.string(), message: z.string() }))
+    .optional()
+    .describe('The fields that were refused.'),
+});
+
+/** The document as JSON. */
+export function openapiDocument(): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of operations) {
+    const path = apiBase + operation.path;
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described(operation) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Weir management API',
+      version,
+      description: 'Configuration of an outbound API gateway. Fields are snake_case; PUT replaces.',
+    },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }, { header: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'Operator key or access key.' },
+        header: { type: 'apiKey', in: 'header', name: 'X-Weir-Key' },
+      },
+      schemas: { Problem: jsonSchema(problem, 'output') },
+      responses: {
+        Problem: {
+          description: 'A refusal (RFC 9457).',
+          content: {
+            'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+          },
+        },
+      },
+    },
+  };
+}
+
+function described(operation: Operation): Record<string, unknown> {
+  const { summary, permission, body, status, answer } = operation;
+  return {
+    operationId: operationId(operation),
+    tags: [operation.path.split('/')[1]],
+    summary,
+    description: `Needs ${permission}.`,
+    parameters: parametersOf(operation),
+    ...(body === null
+      ? {}
+      : { requestBody: { required: true, content: json(jsonSchema(body, 'input')) } }),
+    responses: {
+      [status]:
+        answer === null
+          ? { description: 'Done.' }
+          : { description: 'Done.', content: json(jsonSchema(answer, 'output')) },
+      ...Object.fromEntries(problemStatuses(operation).map((s) => [s, problemRef])),
+    },
+  };
+}
+
+const problemRef = { $ref: '#/components/responses/Problem' };
+const json = (schema: unknown) => ({ 'application/json': { schema } });
+
+/** The statuses that an operation refuses with. */
+function problemStatuses(operation: Operation): readonly number[] {
+  const writes = operation.method === 'GET' ? [] : [409];
+  const reads = operation.body === null ? [] : [413];
+  return [400, 401, 403, 404, ...writes, ...reads, 503];
+}
+
+function parametersOf(operation: Operation): readonly unknown[] {
+  const string = { type: 'string' };
+  const id = { name: 'id', in: 'path', required: true, schema: string };
+  const tenant = {
+    name: 'tenant',
+    in: 'query',
+    schema: string,
+    description: "The tenant to act in: the key's own (default) or one below it.",
+  };
+  const query = Object.entries(operation.query).map(([name, field]) => ({
+    name,
+    in: 'query',
+    schema: { type: field.integer === true ? 'integer' : 'string' },
+    description: field.description,
+  }));
+  return [
+    ...(operation.path.includes('{id}') ? [id] : []),
+    ...(operation.scope === 'gateway' ? [] : [tenant]),
+    ...query,
+  ];
+}
+
+function operationId({ method, path }: Operation): string {
+  const words = path.split(/[/{}-]+/).filter((word) => word !== '');
+  const upper = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return method.toLowerCase() + upper.join('');
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io });
+  return rest;
+}

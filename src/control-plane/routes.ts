@@ -1,0 +1,200 @@
+/**
+ * Routes: what of an upstream may be called. Promises: two enabled routes of one upstream never share path, priority and method.
+ * Operations read by `operations.ts`.
+ */
+import { z } from 'zod';
+import { newId } from '../base/ids';
+import {
+  fieldNameCharsMax,
+  queryAllowlistMax,
+  routePriorityMax,
+  routesPerUpstreamMax,
+} from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import type { Refusal } from '../domain/refusal';
+import type { RouteRecord } from '../ports/store';
+import { invalid } from './body';
+import { dated, datedWire, reference } from './fields';
+import { answering, type Call, type Operation, removing, writing } from './operation';
+import { listed, pageOf, pageQuery } from './pagination';
+import { prefixPath } from './paths';
+
+/** The methods that an upstream can be called with. */
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+const distinct = (items: readonly string[]): boolean => new Set(items).size === items.length;
+
+const mutable = {
+  methods: z
+    .array(z.enum(methods))
+    .min(1)
+    .max(methods.length)
+    .refine(distinct, 'names a method twice'),
+  path: z.string().describe('A prefix at a segment boundary, below the base path.'),
+  query_allowlist: z
+    .array(z.string().min(1).max(fieldNameCharsMax))
+    .max(queryAllowlistMax)
+    .nullable()
+    .default([])
+    .describe('Allowed query names; null allows every name, an empty list none.'),
+  suffix_mode: z.enum(['disabled', 'append']).default('append'),
+  priority: z.int().min(-routePriorityMax).max(routePriorityMax).default(0),
+  enabled: z.boolean().default(true),
+};
+
+/** Body of a change. */
+export const routeBody = z.strictObject(mutable);
+
+/** Body of a new route. */
+export const newRouteBody = z.strictObject({ ...mutable, upstream_id: reference });
+
+/** A route on the wire. */
+export const routeAnswer = z.object({
+  id: z.string(),
+  tenant_id: z.string(),
+  upstream_id: z.string(),
+  methods: z.array(z.string()),
+  path: z.string(),
+  query_allowlist: z.array(z.string()).nullable(),
+  suffix_mode: z.enum(['disabled', 'append']),
+  priority: z.int(),
+  enabled: z.boolean(),
+  ...dated,
+});
+
+const toWire = (row: RouteRecord): z.output<typeof routeAnswer> => ({
+  id: row.id,
+  tenant_id: row.tenantId,
+  upstream_id: row.upstreamId,
+  methods: [...row.methods],
+  path: row.path,
+  query_allowlist: row.queryAllowlist === null ? null : [...row.queryAllowlist],
+  suffix_mode: row.suffixMode,
+  priority: row.priority,
+  enabled: row.enabled,
+  ...datedWire(row),
+});
+
+/** The operations on routes. */
+export const routeOperations: readonly Operation[] = [
+  answering({
+    method: 'GET',
+    path: '/routes',
+    permission: 'config:read',
+    summary: 'List routes',
+    query: { ...pageQuery, upstream_id: { description: 'Only routes of this upstream.' } },
+    answer: pageOf(routeAnswer),
+    handle(call) {
+      const upstreamId = call.facts.query.get('upstream_id') ?? null;
+      const { routes } = call.services.store;
+      return listed(call, 'rte', (page) => routes.list(call.tenantId, page, upstreamId), toWire);
+    },
+  }),
+  writing({
+    method: 'POST',
+    path: '/routes',
+    permission: 'config:write',
+    summary: 'Make a route',
+    body: newRouteBody,
+    status: 201,
+    answer: routeAnswer,
+    handle: create,
+  }),
+  answering({
+    method: 'GET',
+    path: '/routes/{id}',
+    permission: 'config:read',
+    summary: 'Read a route',
+    answer: routeAnswer,
+    async handle(call) {
+      const row = await call.services.store.routes.get(call.tenantId, call.facts.id);
+      return row.ok ? ok(toWire(row.value)) : row;
+    },
+  }),
+  writing({
+    method: 'PUT',
+    path: '/routes/{id}',
+    permission: 'config:write',
+    summary: 'Replace a route; its upstream never changes',
+    body: routeBody,
+    status: 200,
+    answer: routeAnswer,
+    handle: replace,
+  }),
+  removing({
+    path: '/routes/{id}',
+    permission: 'config:write',
+    summary: 'Delete a route',
+    async handle(call) {
+      const gone = await call.services.store.routes.remove(call.tenantId, call.facts.id);
+      if (gone.ok) call.wrote(call.tenantId);
+      return gone;
+    },
+  }),
+];
+
+async function create(call: Call, body: z.output<typeof newRouteBody>) {
+  const { nowMs } = call.facts;
+  const given = judged(body);
+  if (!given.ok) return given;
+  const upstream = await knownUpstream(call, body.upstream_id);
+  if (!upstream.ok) return upstream;
+  const row: RouteRecord = {
+    id: newId('rte', nowMs),
+    tenantId: call.tenantId,
+    upstreamId: body.upstream_id,
+    ...given.value,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  };
+  const made = await call.services.store.routes.insert(row);
+  if (!made.ok) return made;
+  call.wrote(call.tenantId);
+  return ok(toWire(row));
+}
+
+async function replace(call: Call, body: z.output<typeof routeBody>) {
+  const { routes } = call.services.store;
+  const before = await routes.get(call.tenantId, call.facts.id);
+  if (!before.ok) return before;
+  const given = judged(body);
+  if (!given.ok) return given;
+  const row = { ...before.value, ...given.value, updatedAt: call.facts.nowMs };
+  const written = await routes.replace(row);
+  if (!written.ok) return written;
+  call.wrote(call.tenantId);
+  return ok(toWire(row));
+}
+
+type Given = Pick<
+  RouteRecord,
+  'methods' | 'path' | 'queryAllowlist' | 'suffixMode' | 'priority' | 'enabled'
+>;
+
+function judged(body: z.output<typeof routeBody>): Result<Given, Refusal> {
+  const path = prefixPath(body.path);
+  if (!path.ok) return err(invalid({ path: 'path', message: path.error }));
+  return ok({
+    methods: body.methods,
+    path: path.value,
+    queryAllowlist: body.query_allowlist,
+    suffixMode: body.suffix_mode,
+    priority: body.priority,
+    enabled: body.enabled,
+  });
+}
+
+/** Whether a new route may go under that upstream: it is the tenant's and not full. */
+async function knownUpstream(call: Call, upstreamId: string): Promise<Result<void, Refusal>> {
+  const { upstreams, routes } = call.services.store;
+  const path = 'upstream_id';
+  const upstream = await upstreams.get(call.tenantId, upstreamId);
+  if (!upstream.ok) {
+    const unknown = upstream.error.code === 'resource.not_found';
+    return unknown ? err(invalid({ path, message: 'names no upstream of yours' })) : upstream;
+  }
+  const count = await routes.count(call.tenantId, upstreamId);
+  if (!count.ok) return count;
+  if (count.value < routesPerUpstreamMax) return ok(undefined);
+  return err(invalid({ path, message: `may have at most ${routesPerUpstreamMax} routes` }));
+}

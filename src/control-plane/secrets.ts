@@ -1,0 +1,164 @@
+/**
+ * Secrets: a name and a value that is sealed on its way in. Promises: no operation gives a value back. Operations read by
+ * `operations.ts`; the sealing also by `vault.ts`.
+ */
+import { z } from 'zod';
+import { newId } from '../base/ids';
+import { secretBytesMax } from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import type { Refusal } from '../domain/refusal';
+import type { SealedValue, SecretRecord } from '../ports/store';
+import type { WrappedDataKey } from '../ports/vault';
+import { dated, datedWire, slug, visibility } from './fields';
+import { answering, type Call, type Operation, removing, writing } from './operation';
+import { listed, pageOf, pageQuery } from './pagination';
+
+const encoder = new TextEncoder();
+const fits = (value: string): boolean => encoder.encode(value).length <= secretBytesMax;
+
+/** Body of a secret. A lone surrogate has no UTF-8 form: sealing it would store another value. */
+export const secretBody = z.strictObject({
+  name: slug,
+  value: z
+    .string()
+    .min(1)
+    .max(secretBytesMax)
+    .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
+    .refine(fits, `may have at most ${secretBytesMax} bytes`),
+  visibility,
+});
+
+/** A secret on the wire; there is no field for the value. */
+export const secretAnswer = z.object({
+  id: z.string(),
+  tenant_id: z.string(),
+  name: z.string(),
+  reference: z.string().describe('What a binding names: cred://name.'),
+  visibility: z.enum(['private', 'descendants']),
+  ...dated,
+});
+
+/** The reference of a secret name. */
+export const secretReference = (name: string): string => `cred://${name}`;
+
+const toWire = (row: SecretRecord): z.output<typeof secretAnswer> => ({
+  id: row.id,
+  tenant_id: row.tenantId,
+  name: row.name,
+  reference: secretReference(row.name),
+  visibility: row.visibility,
+  ...datedWire(row),
+});
+
+/** The operations on secrets. */
+export const secretOperations: readonly Operation[] = [
+  answering({
+    method: 'GET',
+    path: '/secrets',
+    permission: 'config:read',
+    summary: 'List secrets, without values',
+    query: pageQuery,
+    answer: pageOf(secretAnswer),
+    handle: (call) =>
+      listed(call, 'sec', (page) => call.services.store.secrets.list(call.tenantId, page), toWire),
+  }),
+  writing({
+    method: 'POST',
+    path: '/secrets',
+    permission: 'secret:write',
+    summary: 'Store a secret; its value is never shown again',
+    body: secretBody,
+    status: 201,
+    answer: secretAnswer,
+    handle: create,
+  }),
+  answering({
+    method: 'GET',
+    path: '/secrets/{id}',
+    permission: 'config:read',
+    summary: 'Read a secret, without its value',
+    answer: secretAnswer,
+    async handle(call) {
+      const row = await call.services.store.secrets.get(call.tenantId, call.facts.id);
+      return row.ok ? ok(toWire(row.value)) : row;
+    },
+  }),
+  writing({
+    method: 'PUT',
+    path: '/secrets/{id}',
+    permission: 'secret:write',
+    summary: 'Replace a secret and its value',
+    body: secretBody,
+    status: 200,
+    answer: secretAnswer,
+    handle: replace,
+  }),
+  removing({
+    path: '/secrets/{id}',
+    permission: 'secret:write',
+    summary: 'Delete a secret that no upstream of the tenant is bound to',
+    async handle(call) {
+      const gone = await call.services.store.secrets.remove(call.tenantId, call.facts.id);
+      if (gone.ok) call.wrote(call.tenantId);
+      return gone;
+    },
+  }),
+];
+
+async function create(call: Call, body: z.output<typeof secretBody>) {
+  const { nowMs } = call.facts;
+  const row: SecretRecord = {
+    id: newId('sec', nowMs),
+    tenantId: call.tenantId,
+    name: body.name,
+    visibility: body.visibility,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  };
+  const value = await sealed(call, row.id, body.value);
+  if (!value.ok) return value;
+  const made = await call.services.store.secrets.insert(row, value.value);
+  if (!made.ok) return made;
+  call.wrote(call.tenantId);
+  return ok(toWire(row));
+}
+
+async function replace(call: Call, body: z.output<typeof secretBody>) {
+  const { secrets } = call.services.store;
+  const before = await secrets.get(call.tenantId, call.facts.id);
+  if (!before.ok) return before;
+  const value = await sealed(call, before.value.id, body.value);
+  if (!value.ok) return value;
+  const { name, visibility } = body;
+  const row = { ...before.value, name, visibility, updatedAt: call.facts.nowMs };
+  const written = await secrets.replace(row, value.value);
+  if (!written.ok) return written;
+  call.wrote(call.tenantId);
+  return ok(toWire(row));
+}
+
+async function sealed(
+  call: Call,
+  id: string,
+  value: string,
+): Promise<Result<SealedValue, Refusal>> {
+  const key = await newestDataKey(call);
+  if (!key.ok) return key;
+  const { vault } = call.services;
+  const bytes = await vault.seal(key.value, { tenantId: call.tenantId, id, value });
+  return ok({ sealed: bytes, dataKeyVersion: key.value.version });
+}
+
+/** The tenant's newest data key; the first secret of a tenant makes it. Two first secrets at once agree on the one that was stored. */
+async function newestDataKey(call: Call): Promise<Result<WrappedDataKey, Refusal>> {
+  const { store, vault } = call.services;
+  const known = await store.dataKeys.newest(call.tenantId);
+  if (!known.ok) return known;
+  if (known.value !== null) return ok(known.value);
+  const made = await vault.newDataKey(call.tenantId, 1);
+  const added = await store.dataKeys.add(made, call.facts.nowMs);
+  if (!added.ok) return added;
+  const stored = await store.dataKeys.newest(call.tenantId);
+  if (!stored.ok) return stored;
+  return stored.value === null ? err({ code: 'resource.not_found' }) : ok(stored.value);
+}

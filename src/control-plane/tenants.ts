@@ -1,0 +1,232 @@
+/**
+ * Tenants: the tree that owns configuration and money. Promises: a parent never changes, so there is no cycle; a tenant's ledger is its
+ * own or an ancestor's, and only who acts at or above that ancestor may choose it. Operations read by `operations.ts`.
+ */
+import { z } from 'zod';
+import { isId, newId } from '../base/ids';
+import { tenantDepthMax } from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import type { FieldIssue, Refusal } from '../domain/refusal';
+import type { TenantRecord } from '../ports/store';
+import { invalid } from './body';
+import { dated, datedWire, displayName, reference } from './fields';
+import { answering, type Call, type Operation, removing, writing } from './operation';
+import { listed, pageOf, pageQuery } from './pagination';
+
+/** Cloudflare's location hints for objects (developers.cloudflare.com/durable-objects/reference/data-location). */
+const regions = [
+  'wnam',
+  'enam',
+  'sam',
+  'weur',
+  'eeur',
+  'apac',
+  'apac-ne',
+  'apac-se',
+  'oc',
+  'afr',
+  'me',
+] as const;
+
+const mutable = {
+  name: displayName,
+  home_region: z.enum(regions).nullable().default(null),
+  ledger_tenant_id: reference
+    .nullable()
+    .default(null)
+    .describe('The tenant whose ledger pays: itself (null) or an ancestor.'),
+};
+
+/** Body of a change. */
+export const tenantBody = z.strictObject(mutable);
+
+/** Body of a new tenant. */
+export const newTenantBody = z.strictObject({
+  ...mutable,
+  parent_id: reference
+    .nullable()
+    .optional()
+    .describe(
+      'The tenant above; by default the one that is acted in. Only the operator makes roots.',
+    ),
+});
+
+/** A tenant on the wire. */
+export const tenantAnswer = z.object({
+  id: z.string(),
+  parent_id: z.string().nullable(),
+  name: z.string(),
+  depth: z.int(),
+  home_region: z.string().nullable(),
+  ledger_tenant_id: z.string(),
+  ...dated,
+});
+
+const toWire = (row: TenantRecord): z.output<typeof tenantAnswer> => ({
+  id: row.id,
+  parent_id: row.parentId,
+  name: row.name,
+  depth: row.depth,
+  home_region: row.homeRegion,
+  ledger_tenant_id: row.ledgerTenantId,
+  ...datedWire(row),
+});
+
+/** The operations on tenants. */
+export const tenantOperations: readonly Operation[] = [
+  answering({
+    method: 'GET',
+    path: '/tenants',
+    scope: 'tree',
+    permission: 'config:read',
+    summary: 'List the direct children of a tenant; the roots for an operator who names none',
+    query: pageQuery,
+    answer: pageOf(tenantAnswer),
+    handle: (call) =>
+      listed(
+        call,
+        'ten',
+        (page) => call.services.store.tenants.children(call.acting, page),
+        toWire,
+      ),
+  }),
+  writing({
+    method: 'POST',
+    path: '/tenants',
+    scope: 'tree',
+    permission: 'config:write',
+    summary: 'Make a tenant',
+    body: newTenantBody,
+    status: 201,
+    answer: tenantAnswer,
+    handle: create,
+  }),
+  answering({
+    method: 'GET',
+    path: '/tenants/{id}',
+    scope: 'tree',
+    permission: 'config:read',
+    summary: 'Read a tenant',
+    answer: tenantAnswer,
+    async handle(call) {
+      const row = await reachable(call);
+      return row.ok ? ok(toWire(row.value.row)) : row;
+    },
+  }),
+  writing({
+    method: 'PUT',
+    path: '/tenants/{id}',
+    scope: 'tree',
+    permission: 'config:write',
+    summary: 'Replace what may change of a tenant; its parent never does',
+    body: tenantBody,
+    status: 200,
+    answer: tenantAnswer,
+    handle: replace,
+  }),
+  removing({
+    path: '/tenants/{id}',
+    scope: 'tree',
+    permission: 'config:write',
+    summary: 'Delete a tenant without children and resources',
+    async handle(call) {
+      const row = await reachable(call);
+      if (!row.ok) return row;
+      const gone = await call.services.store.tenants.remove(row.value.row.id);
+      if (gone.ok) call.wrote(row.value.row.id);
+      return gone;
+    },
+  }),
+];
+
+/** The tenant in the path with its chain, when it is the one that is acted in or below it; else `resource.not_found`. */
+export async function reachable(
+  call: Call,
+): Promise<Result<{ row: TenantRecord; chain: readonly string[] }, Refusal>> {
+  const { id } = call.facts;
+  const { tenants } = call.services.store;
+  if (!isId('ten', id)) return err({ code: 'resource.not_found' });
+  const chain = await tenants.chain(id);
+  if (!chain.ok) return chain;
+  const within = call.acting === null || chain.value.includes(call.acting);
+  if (!within) return err({ code: 'resource.not_found' });
+  const row = await tenants.get(id);
+  return row.ok ? ok({ row: row.value, chain: chain.value }) : row;
+}
+
+async function create(call: Call, body: z.output<typeof newTenantBody>) {
+  const parentId = body.parent_id === undefined ? call.acting : body.parent_id;
+  const above = await parentChain(call, parentId);
+  if (!above.ok) return above;
+  const { nowMs, services } = call.facts;
+  const id = newId('ten', nowMs);
+  const ledgerTenantId = body.ledger_tenant_id ?? id;
+  const fault = ledgerFault(call, ledgerTenantId, [id, ...above.value]);
+  if (fault !== null) return err(fault);
+  const row: TenantRecord = {
+    id,
+    parentId,
+    name: body.name,
+    depth: above.value.length + 1,
+    homeRegion: body.home_region,
+    ledgerTenantId,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  };
+  const made = await services.store.tenants.insert(row);
+  if (!made.ok) return made;
+  call.wrote(id);
+  return ok(toWire(row));
+}
+
+async function replace(call: Call, body: z.output<typeof tenantBody>) {
+  const found = await reachable(call);
+  if (!found.ok) return found;
+  const before = found.value.row;
+  const ledgerTenantId = body.ledger_tenant_id ?? before.id;
+  const keeps = ledgerTenantId === before.ledgerTenantId;
+  const fault = keeps ? null : ledgerFault(call, ledgerTenantId, found.value.chain);
+  if (fault !== null) return err(fault);
+  const { name, home_region: homeRegion } = body;
+  const row = { ...before, name, homeRegion, ledgerTenantId, updatedAt: call.facts.nowMs };
+  const written = await call.services.store.tenants.replace(row);
+  if (!written.ok) return written;
+  call.wrote(row.id);
+  return ok(toWire(row));
+}
+
+/** The chain of the tenant above a new one, leaf first; empty above a root. */
+async function parentChain(
+  call: Call,
+  parentId: string | null,
+): Promise<Result<readonly string[], Refusal>> {
+  if (parentId === null) {
+    if (call.facts.actor.kind === 'operator') return ok([]);
+    return err({ code: 'authz.forbidden', needs: 'operator' });
+  }
+  const chain = await call.services.store.tenants.chain(parentId);
+  if (!chain.ok) return chain;
+  const issue = parentIssue(chain.value, call.acting);
+  return issue === null ? chain : err(invalid(issue));
+}
+
+function parentIssue(chain: readonly string[], acting: string | null): FieldIssue | null {
+  const path = 'parent_id';
+  const known = chain.length > 0 && (acting === null || chain.includes(acting));
+  if (!known) return { path, message: 'names no tenant of yours' };
+  if (chain.length < tenantDepthMax) return null;
+  return { path, message: `is too deep: a tree has at most ${tenantDepthMax} levels` };
+}
+
+/**
+ * Why a tenant may not name this ledger: it is neither itself nor an ancestor, or it belongs to somebody above the actor, whose money
+ * the actor may not spend. `chain` is the tenant's own, leaf first.
+ */
+function ledgerFault(call: Call, ledgerId: string, chain: readonly string[]): Refusal | null {
+  const at = chain.indexOf(ledgerId);
+  const { actor } = call.facts;
+  const reach = actor.kind === 'operator' ? chain.length - 1 : chain.indexOf(actor.key.tenantId);
+  const message = 'must be the tenant itself or an ancestor of it';
+  if (at < 0) return invalid({ path: 'ledger_tenant_id', message });
+  return at <= reach ? null : { code: 'authz.forbidden', needs: 'a key of the ledger tenant' };
+}

@@ -1,0 +1,295 @@
+/**
+ * Upstreams: registered targets with their bindings. Promises: everything that the road will trust is judged here, when it is written;
+ * an upstream with a `platform_setting` is made and changed by the operator only, because whoever chooses the host gets the value.
+ * Operations read by `operations.ts`.
+ */
+import { z } from 'zod';
+import { newId } from '../base/ids';
+import {
+  aliasCharsMax,
+  bindingsMax,
+  firstByteTimeoutDefaultMs,
+  firstByteTimeoutMaxMs,
+  idleTimeoutDefaultMs,
+  idleTimeoutMaxMs,
+  tagsMax,
+} from '../base/limits';
+import { err, ok, type Result } from '../base/result';
+import type { Binding } from '../domain/catalog/upstream';
+import type { Refusal } from '../domain/refusal';
+import type { UpstreamRecord } from '../ports/store';
+import {
+  type BindingBody,
+  bindingAnswer,
+  bindingBody,
+  bindingWire,
+  judgeBindings,
+  secretNames,
+} from './bindings';
+import { invalid } from './body';
+import { dated, datedWire, reference, slug, visibility } from './fields';
+import { headerRulesBody, headerRulesWire, judgeHeaderRules } from './header-rules';
+import { answering, type Call, type Operation, removing, writing } from './operation';
+import { listed, pageOf, pageQuery } from './pagination';
+import { basePath } from './paths';
+import { endpointsBody, judgePool } from './pool';
+
+const timeout = (maxMs: number, defaultMs: number) => z.int().min(1).max(maxMs).default(defaultMs);
+
+/** Body of an upstream. */
+export const upstreamBody = z.strictObject({
+  name: slug,
+  project_id: reference.nullable().default(null),
+  alias: z
+    .string()
+    .max(aliasCharsMax)
+    .optional()
+    .describe('Only for pools that it cannot be derived from.'),
+  scheme: z.enum(['https', 'http']).default('https'),
+  endpoints: endpointsBody,
+  base_path: z.string().default(''),
+  bindings: z.array(bindingBody).max(bindingsMax).default([]),
+  header_rules: headerRulesBody.nullable().default(null),
+  first_byte_timeout_ms: timeout(firstByteTimeoutMaxMs, firstByteTimeoutDefaultMs),
+  idle_timeout_ms: timeout(idleTimeoutMaxMs, idleTimeoutDefaultMs),
+  visibility,
+  enabled: z.boolean().default(true),
+  track_body: z.boolean().default(false),
+  tags: z.array(slug).max(tagsMax).default([]),
+});
+type UpstreamBody = z.output<typeof upstreamBody>;
+
+/** An upstream on the wire. */
+export const upstreamAnswer = z.object({
+  id: z.string(),
+  tenant_id: z.string(),
+  name: z.string(),
+  project_id: z.string().nullable(),
+  alias: z.string(),
+  scheme: z.enum(['https', 'http']),
+  endpoints: z.array(z.object({ host: z.string(), port: z.int() })),
+  base_path: z.string(),
+  bindings: z.array(bindingAnswer),
+  header_rules: headerRulesBody.nullable(),
+  first_byte_timeout_ms: z.int(),
+  idle_timeout_ms: z.int(),
+  visibility: z.enum(['private', 'descendants']),
+  enabled: z.boolean(),
+  track_body: z.boolean(),
+  needs_target_host: z.boolean(),
+  tags: z.array(z.string()),
+  ...dated,
+});
+type UpstreamAnswer = z.output<typeof upstreamAnswer>;
+
+/** The operations on upstreams. */
+export const upstreamOperations: readonly Operation[] = [
+  answering({
+    method: 'GET',
+    path: '/upstreams',
+    permission: 'config:read',
+    summary: 'List upstreams',
+    query: pageQuery,
+    answer: pageOf(upstreamAnswer),
+    handle: list,
+  }),
+  writing({
+    method: 'POST',
+    path: '/upstreams',
+    permission: 'config:write',
+    summary: 'Register an upstream',
+    body: upstreamBody,
+    status: 201,
+    answer: upstreamAnswer,
+    handle: create,
+  }),
+  answering({
+    method: 'GET',
+    path: '/upstreams/{id}',
+    permission: 'config:read',
+    summary: 'Read an upstream',
+    answer: upstreamAnswer,
+    async handle(call) {
+      const row = await call.services.store.upstreams.get(call.tenantId, call.facts.id);
+      return row.ok ? shown(call, row.value) : row;
+    },
+  }),
+  writing({
+    method: 'PUT',
+    path: '/upstreams/{id}',
+    permission: 'config:write',
+    summary: 'Replace an upstream; its routes stay',
+    body: upstreamBody,
+    status: 200,
+    answer: upstreamAnswer,
+    handle: replace,
+  }),
+  removing({
+    path: '/upstreams/{id}',
+    permission: 'config:write',
+    summary: 'Delete an upstream and its routes',
+    async handle(call) {
+      const gone = await call.services.store.upstreams.remove(call.tenantId, call.facts.id);
+      if (gone.ok) call.wrote(call.tenantId);
+      return gone;
+    },
+  }),
+];
+
+async function list(call: Call) {
+  const { upstreams } = call.services.store;
+  const page = await listed(
+    call,
+    'ups',
+    (p) => upstreams.list(call.tenantId, p),
+    (row) => row,
+  );
+  if (!page.ok) return page;
+  const names = await visibleNames(call, page.value.data);
+  if (!names.ok) return names;
+  const data = page.value.data.map((row) => toWire(row, names.value));
+  return ok({ data, next_cursor: page.value.next_cursor });
+}
+
+async function create(call: Call, body: UpstreamBody) {
+  const { nowMs } = call.facts;
+  const written = await judged(call, body, undefined);
+  if (!written.ok) return written;
+  const row = { ...written.value, id: newId('ups', nowMs), createdAt: nowMs };
+  const made = await call.services.store.upstreams.insert(row);
+  if (!made.ok) return made;
+  call.wrote(call.tenantId);
+  return shown(call, row);
+}
+
+async function replace(call: Call, body: UpstreamBody) {
+  const { upstreams } = call.services.store;
+  const before = await upstreams.get(call.tenantId, call.facts.id);
+  if (!before.ok) return before;
+  const written = await judged(call, body, before.value);
+  if (!written.ok) return written;
+  const { id, createdAt } = before.value;
+  const row = { ...written.value, id, createdAt };
+  const replaced = await upstreams.replace(row);
+  if (!replaced.ok) return replaced;
+  call.wrote(call.tenantId);
+  return shown(call, row);
+}
+
+/** The columns that a body writes, every part judged; the network is asked last. */
+async function judged(
+  call: Call,
+  body: UpstreamBody,
+  before: UpstreamRecord | undefined,
+): Promise<Result<Omit<UpstreamRecord, 'id' | 'createdAt'>, Refusal>> {
+  const allowed = operatorsOwn(call, body.bindings, before?.bindings ?? []);
+  if (!allowed.ok) return allowed;
+  const path = basePath(body.base_path);
+  if (!path.ok) return err(invalid({ path: 'base_path', message: path.error }));
+  const headerRules = judgeHeaderRules(body.header_rules);
+  if (!headerRules.ok) return err(invalid(...headerRules.error));
+  const project = await knownProject(call, body.project_id);
+  if (!project.ok) return project;
+  const bindings = await boundBindings(call, body.bindings);
+  if (!bindings.ok) return bindings;
+  const pool = await judgePool(call, body, before);
+  if (!pool.ok) return pool;
+  return ok({
+    tenantId: call.tenantId,
+    projectId: body.project_id,
+    name: body.name,
+    scheme: body.scheme,
+    ...pool.value,
+    basePath: path.value,
+    bindings: bindings.value,
+    headerRules: headerRules.value,
+    firstByteTimeoutMs: body.first_byte_timeout_ms,
+    idleTimeoutMs: body.idle_timeout_ms,
+    visibility: body.visibility,
+    enabled: body.enabled,
+    trackBody: body.track_body,
+    tags: body.tags,
+    updatedAt: call.facts.nowMs,
+  });
+}
+
+/** A tenant could point a platform setting at a host of its own and read it there. */
+function operatorsOwn(
+  call: Call,
+  bodies: readonly BindingBody[],
+  before: readonly Binding[],
+): Result<void, Refusal> {
+  const has =
+    bodies.some((body) => body.platform_setting !== undefined) ||
+    before.some((binding) => binding.source.kind === 'platform_setting');
+  if (!has || call.facts.actor.kind === 'operator') return ok(undefined);
+  return err({ code: 'authz.forbidden', needs: 'operator' });
+}
+
+/** Whether a body's project is one of the tenant's. Refuses with `validation.error` on `project_id`. */
+export async function knownProject(
+  call: Call,
+  projectId: string | null,
+): Promise<Result<void, Refusal>> {
+  if (projectId === null) return ok(undefined);
+  const known = await call.services.store.projects.existing(call.tenantId, [projectId]);
+  if (!known.ok) return known;
+  if (known.value.length > 0) return ok(undefined);
+  return err(invalid({ path: 'project_id', message: 'names no project of yours' }));
+}
+
+/** Bindings with their secrets looked up along the tenant chain, the closest of a name first. */
+async function boundBindings(
+  call: Call,
+  bodies: readonly BindingBody[],
+): Promise<Result<readonly Binding[], Refusal>> {
+  const { chain } = call.facts;
+  const found = await call.services.store.secrets.visible(chain, secretNames(bodies));
+  if (!found.ok) return found;
+  const farthestFirst = [...found.value].sort(
+    (a, b) => chain.indexOf(b.tenantId) - chain.indexOf(a.tenantId),
+  );
+  const secretIds = new Map(farthestFirst.map((secret) => [secret.name, secret.id]));
+  const settings = new Set(call.services.env.platformSettings.keys());
+  const bindings = judgeBindings(bodies, { secretIds, settings });
+  return bindings.ok ? bindings : err(invalid(...bindings.error));
+}
+
+async function shown(call: Call, row: UpstreamRecord): Promise<Result<UpstreamAnswer, Refusal>> {
+  const names = await visibleNames(call, [row]);
+  return names.ok ? ok(toWire(row, names.value)) : names;
+}
+
+/** Names, by id, of the bound secrets that the tenant may see. */
+async function visibleNames(
+  call: Call,
+  rows: readonly UpstreamRecord[],
+): Promise<Result<ReadonlyMap<string, string>, Refusal>> {
+  const ids = rows.flatMap((row) =>
+    row.bindings.flatMap(({ source }) => (source.kind === 'secret' ? [source.secretId] : [])),
+  );
+  if (ids.length === 0) return ok(new Map());
+  const found = await call.services.store.secrets.visibleIds(call.facts.chain, ids);
+  return found.ok ? ok(new Map(found.value.map((secret) => [secret.id, secret.name]))) : found;
+}
+
+const toWire = (row: UpstreamRecord, names: ReadonlyMap<string, string>): UpstreamAnswer => ({
+  id: row.id,
+  tenant_id: row.tenantId,
+  name: row.name,
+  project_id: row.projectId,
+  alias: row.alias,
+  scheme: row.scheme,
+  endpoints: [...row.endpoints],
+  base_path: row.basePath,
+  bindings: row.bindings.map((binding) => bindingWire(binding, names)),
+  header_rules: headerRulesWire(row.headerRules),
+  first_byte_timeout_ms: row.firstByteTimeoutMs,
+  idle_timeout_ms: row.idleTimeoutMs,
+  visibility: row.visibility,
+  enabled: row.enabled,
+  track_body: row.trackBody,
+  needs_target_host: row.needsTargetHost,
+  tags: [...row.tags],
+  ...datedWire(row),
+});
