@@ -55,7 +55,7 @@ function make(bindings: Bindings): Wired {
       nowMs,
       wait: (ms) => scheduler.wait(ms),
     }),
-    send: (request) => fetch(request),
+    send: (target, init) => fetch(target, init),
     nowMs,
     report,
   };

@@ -15,6 +15,8 @@ export const headerCountMax = 256;
 export const requestBodyBytesMax = 100 * 1000 * 1000;
 /** A body that a JSON binding has to hold in memory, bytes: an isolate has 128 MB for all its calls (413). */
 export const jsonBindingBodyBytesMax = 8 * 1024 * 1024;
+/** Wait for the whole of such a body, milliseconds: a caller that stalls must not hold the call for ever (400). */
+export const jsonBindingBodyWaitMs = 60_000;
 /** Nesting of a JSON body that we parse: deeper ones only exist to exhaust a stack (400). */
 export const jsonDepthMax = 128;
 

@@ -26,6 +26,10 @@ export interface IntakeRules {
 
 const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
 const decimal = /^\d{1,15}$/;
+const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const keptDespiteConnection: ReadonlySet<string> = new Set(['close', 'keep-alive', 'upgrade', 'host', 'content-length']);
+/** What JavaScript sees in place of a byte that is not UTF-8: a rewritten header would send it instead of the byte. */
+const replacement = '\ufffd';
 
 interface Scan extends HeaderScan {
   readonly tokens: readonly string[];
@@ -77,6 +81,7 @@ function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Sc
   let targetHost: string | null = null;
   let contentLength: string | null = null;
   let transferEncoding: string | null = null;
+  let nominated: string | null = null;
   let upgrade = false;
   let acceptEncoding = false;
   let contentEncoding = false;
@@ -92,7 +97,8 @@ function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Sc
       const carried = readCarrier(name, value);
       if (carried !== null) {
         tokens.push(...carried.tokens);
-        if (carried.rest === null) drop.push(name);
+        if (carried.rest === null || dropsFromRequest(name, clientIp)) drop.push(name);
+        else if (carried.rest.includes(replacement)) return err({ code: 'request.header_invalid', header: name });
         else rewrite.push([name, carried.rest]);
         continue;
       }
@@ -103,16 +109,25 @@ function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Sc
     else if (name === 'content-length') contentLength = value;
     else if (name === 'transfer-encoding') transferEncoding = value;
     else if (name === weirHeaders.targetHost) targetHost = value;
+    else if (name === 'connection') nominated = value;
     else if (name === 'cookie' && mentionsOwnCookie(value)) {
       const kept = withoutOwnCookies(value);
       if (kept === null) drop.push(name);
+      else if (kept.includes(replacement)) return err({ code: 'request.header_invalid', header: name });
       else if (kept !== value) rewrite.push([name, kept]);
     }
     if (dropsFromRequest(name, clientIp) && !(upgrade && name === 'upgrade')) drop.push(name);
   }
   if (bytes > headerBytesMax) return err({ code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax });
+  if (nominated !== null) drop.push(...nominatedNames(nominated));
   const found = { drop, rewrite, tokens, targetHost, contentLength, transferEncoding, upgrade, acceptEncoding, contentEncoding };
   return ok(found);
+}
+
+/** Headers that the caller's Connection names are for this hop only (RFC 9110 7.6.1); framing, host and the upgrade are ours to keep. */
+function nominatedNames(connection: string): string[] {
+  const names = connection.toLowerCase().split(',').map((name) => name.trim());
+  return names.filter((name) => headerName.test(name) && !keptDespiteConnection.has(name));
 }
 
 function framingFault(scan: Scan): Refusal | null {

@@ -48,6 +48,8 @@ function guardFault(call: ResolvedCall): Refusal | null {
     if (names.length > 0) return { code: 'guard.query_not_allowed', names };
   }
   if (!call.upstream.bindings.some((b) => b.location === 'json')) return null;
+  if (call.method === 'GET' || call.method === 'HEAD')
+    return { code: 'binding.body_invalid', reason: 'method' };
   if (call.headers.contentEncoding) return { code: 'binding.body_invalid', reason: 'encoded' };
   if ((call.declaredBytes ?? 0) > jsonBindingBodyBytesMax)
     return { code: 'payload.too_large', bytesMax: jsonBindingBodyBytesMax, what: 'json_binding_body' };

@@ -3,7 +3,7 @@
  * Promises: native header copy, sliced target, native bodies, both `manual` options, redirects never followed, no edge cache.
  * Must never: re-send, read an answer's body, or put a URL into an error. Called by run-call with an armed custody.
  */
-import { jsonBindingBodyBytesMax, jsonDepthMax, requestBodyBytesMax } from '../base/limits';
+import { jsonBindingBodyBytesMax, jsonBindingBodyWaitMs, jsonDepthMax, requestBodyBytesMax } from '../base/limits';
 import { decodeUtf8, setTopLevelFields } from '../base/json';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
@@ -12,40 +12,57 @@ import { setQueryPair } from '../domain/relay/query';
 import type { AnsweredCall, GuardedCall } from './call';
 import { limitBody, readAll } from './pump';
 
-/** What the send needs from outside. */
+/** What the send needs from outside: the platform's fetch. */
 export interface RelayPorts {
-  readonly send: (request: Request) => Promise<Response>;
+  readonly send: (target: string | Request, init: RequestInit) => Promise<Response>;
 }
 
-/** Refuses: downstream.error, timeout.request, payload.too_large, binding.body_invalid, request.path_invalid. */
-export async function relay(call: GuardedCall, ports: RelayPorts, signal: AbortSignal): Promise<Result<AnsweredCall, Refusal>> {
-  let overrun = false;
-  const body = await requestBody(call, () => {
-    overrun = true;
+/** Why the caller's body did not reach its end. */
+type Cut = 'overrun' | 'broken';
+
+/** Refuses: downstream.error, timeout.request, payload.too_large, request.body_incomplete, binding.body_invalid. */
+export async function relay(
+  call: GuardedCall,
+  ports: RelayPorts,
+  cancel: AbortController,
+): Promise<Result<AnsweredCall, Refusal>> {
+  let cut: Cut | null = null;
+  // workerd would end a chunked body cleanly when its stream errors: the send is cancelled first, so that a part is never a whole.
+  const body = await requestBody(call, (why) => {
+    cut = why;
+    cancel.abort();
   });
   if (!body.ok) return body;
-  const outgoing = outgoingRequest(call, body.value, signal);
-  editHeaders(outgoing.headers, call);
-  const sent = await sendOnce(ports.send(outgoing), call.upstream.firstByteTimeoutMs);
-  if (overrun) return err({ code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' });
-  if (sent === 'fault') return err({ code: 'downstream.error', host: call.endpoint.host });
+  const sent = await sendOnce(send(call, body.value, ports, cancel.signal), call.upstream.firstByteTimeoutMs);
+  if (cut !== null) return err(cutRefusal(cut));
   if (sent === 'timeout') return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
+  // Three digits from 600 on are no HTTP status (RFC 9110 15); a Response cannot carry them.
+  if (sent === 'fault' || sent.status > 599) return err({ code: 'downstream.error', host: call.endpoint.host });
   return ok({ ...call, answer: sent });
 }
 
+const cutRefusal = (cut: Cut): Refusal =>
+  cut === 'overrun'
+    ? { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' }
+    : { code: 'request.body_incomplete' };
+
 type Body = ReadableStream | Uint8Array | null;
 
+const carriesBody = (method: string): boolean => method !== 'GET' && method !== 'HEAD';
+
 /** The body as it came; counted when it is chunked; rebuilt around the bound fields when a binding says so. */
-async function requestBody(call: GuardedCall, onOverrun: () => void): Promise<Result<Body, Refusal>> {
+async function requestBody(call: GuardedCall, onCut: (why: Cut) => void): Promise<Result<Body, Refusal>> {
   const body = call.request.body;
   if (call.credentials.json.length > 0) return bodyWithFields(call, body);
-  if (body === null || call.declaredBytes !== null) return ok(body);
-  return ok(limitBody(body, requestBodyBytesMax, onOverrun));
+  if (body === null || call.declaredBytes !== null || !carriesBody(call.method)) return ok(body);
+  return ok(limitBody(body, requestBodyBytesMax, onCut));
 }
 
 async function bodyWithFields(call: GuardedCall, body: ReadableStream | null): Promise<Result<Body, Refusal>> {
-  const bytes = body === null ? new Uint8Array() : await readAll(body, jsonBindingBodyBytesMax);
-  if (bytes === null) return err({ code: 'payload.too_large', bytesMax: jsonBindingBodyBytesMax, what: 'json_binding_body' });
+  const bytes = body === null ? new Uint8Array() : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs);
+  if (bytes === 'too_large')
+    return err({ code: 'payload.too_large', bytesMax: jsonBindingBodyBytesMax, what: 'json_binding_body' });
+  if (bytes === 'broken' || bytes === 'late') return err({ code: 'request.body_incomplete' });
   const text = decodeUtf8(bytes);
   if (!text.ok) return err({ code: 'binding.body_invalid', reason: text.error });
   const bound = setTopLevelFields(text.value, call.credentials.json, { depthMax: jsonDepthMax });
@@ -53,15 +70,16 @@ async function bodyWithFields(call: GuardedCall, body: ReadableStream | null): P
   return ok(new TextEncoder().encode(bound.value));
 }
 
-function outgoingRequest(call: GuardedCall, body: Body, signal: AbortSignal): Request {
-  const request = call.request;
+/** `encodeResponseBody` counts only in fetch's own init: anywhere else a coded answer would be decoded. */
+function send(call: GuardedCall, body: Body, ports: RelayPorts, signal: AbortSignal): Promise<Response> {
+  const { request } = call;
+  const headers = new Headers(request.headers);
+  editHeaders(headers, call);
+  const how = { headers, signal, redirect: 'manual', encodeResponseBody: 'manual', cf: { cacheTtl: -1 } } as const;
   const url = targetUrl(call);
-  const common = { signal, redirect: 'manual', encodeResponseBody: 'manual', cf: { cacheTtl: -1 } } as const;
   // Only a copy of the request may carry a body on GET and HEAD.
-  if (body !== null && body === request.body && (call.method === 'GET' || call.method === 'HEAD')) {
-    return new Request(new Request(url, request), common);
-  }
-  return new Request(url, { ...common, method: call.method, headers: request.headers, body });
+  if (body !== null && !carriesBody(call.method)) return ports.send(new Request(url, request), how);
+  return ports.send(url, { ...how, method: call.method, body });
 }
 
 function targetUrl(call: GuardedCall): string {

@@ -59,9 +59,10 @@ function rewriteHeaders(headers: Headers, pairs: string[][], masks: readonly Mas
 
 /** Reads, decodes, masks. `null`: the body broke. */
 async function judgeBody(answer: Response, masks: readonly MaskedSecret[]): Promise<BodyOutcome | null> {
-  const bytes = await readWithin(answer.body as ReadableStream);
+  if (answer.body === null) return withheld;
+  const bytes = await readAll(answer.body, errorBodyBytesMax, errorBodyWaitMs);
   if (bytes === 'broken') return null;
-  if (bytes === 'withheld') return withheld;
+  if (bytes === 'too_large' || bytes === 'late') return withheld;
   const plain = decodeContent(bytes, answer.headers.get('content-encoding'), errorBodyDecodedBytesMax);
   if (plain === null) return withheld;
   const { text, utf8 } = textOf(plain);
@@ -82,12 +83,6 @@ const maskedBodyEdits = (body: Uint8Array): readonly Edit[] => [
   ['content-length', String(body.byteLength)],
   ...['content-md5', 'digest', 'content-digest', 'repr-digest', 'etag'].map((name): Edit => [name, null]),
 ];
-
-async function readWithin(body: ReadableStream): Promise<Uint8Array | 'broken' | 'withheld'> {
-  const waited = new Promise<'withheld'>((resolve) => setTimeout(() => resolve('withheld'), errorBodyWaitMs));
-  const read = readAll(body, errorBodyBytesMax).then((bytes) => bytes ?? 'withheld', () => 'broken' as const);
-  return Promise.race([read, waited]);
-}
 
 /** UTF-8 where it is, else one character per byte. */
 function textOf(bytes: Uint8Array): { text: string; utf8: boolean } {

@@ -1,42 +1,57 @@
 /**
  * 11 finalize: the answer that the caller gets: the upstream's, plus four headers of ours.
- * Promises: native body and headers; 101 and statuses that a Response cannot carry go back as the native object; after this no new
- * error exists. Called by run-call.
+ * Promises: native body and headers, whatever the status; after this no new error exists. Called by run-call.
  */
 import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
 import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
 import type { EvidencedCall } from './call';
-import { type BodyEnd, trackBody } from './pump';
+import { type BodyWatch, trackBody } from './pump';
 
 /** Statuses with which the Fetch standard allows no body. */
 const nullBodyStatuses: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
-/** Builds the answer. `onBodyEnd` is called only for a `track_body` upstream with a body, and then exactly once. */
-export function finalize(call: EvidencedCall, onBodyEnd: ((end: BodyEnd, bytes: number) => void) | null): Response {
+/** Whether the body of this answer is followed to its end; everything else ends at the headers. */
+export function isFollowed(call: EvidencedCall): boolean {
+  if (!call.upstream.trackBody || call.redacted || call.answer.webSocket !== null) return false;
+  return call.body instanceof ReadableStream && !nullBodyStatuses.has(call.answer.status);
+}
+
+/** Builds the answer. `watch` is told of a body that {@link isFollowed}. */
+export function finalize(call: EvidencedCall, watch: BodyWatch): Response {
+  if (call.redacted) return withheldAnswer(call);
   const { answer } = call;
-  if (call.redacted) {
-    const refusal: Refusal = { code: 'response.redacted', upstreamStatus: answer.status };
-    return problemResponse(refusal, { callId: call.id, status: answer.status });
-  }
-  if (answer.webSocket !== null || answer.status < 200 || answer.status > 599) return answer;
-  const out = new Response(bodyOf(call, onBodyEnd), {
-    status: answer.status,
-    statusText: answer.statusText,
-    headers: answer.headers,
-    encodeBody: 'manual',
-  });
+  const out =
+    answer.webSocket === null
+      ? new Response(bodyOf(call, watch), {
+          status: answer.status,
+          statusText: answer.statusText,
+          headers: answer.headers,
+          encodeBody: 'manual',
+        })
+      : new Response(null, { status: 101, webSocket: answer.webSocket, headers: answer.headers });
   stampHeaders(out.headers, call);
   return out;
 }
 
-function bodyOf(call: EvidencedCall, onBodyEnd: ((end: BodyEnd, bytes: number) => void) | null): BodyInit | null {
+/** Their status, our body; a wait that they asked for stays, so that a client still backs off. */
+function withheldAnswer(call: EvidencedCall): Response {
+  const { answer } = call;
+  const refusal: Refusal = { code: 'response.redacted', upstreamStatus: answer.status };
+  const out = problemResponse(refusal, { callId: call.id, status: answer.status });
+  const wait = answer.headers.get('retry-after');
+  const isSafe = !call.headerEdits.some(([name]) => name === 'retry-after');
+  if (wait !== null && isSafe) out.headers.set('retry-after', wait);
+  return out;
+}
+
+function bodyOf(call: EvidencedCall, watch: BodyWatch): BodyInit | null {
   if (nullBodyStatuses.has(call.answer.status)) return null;
-  if (onBodyEnd === null || !(call.body instanceof ReadableStream)) return call.body;
+  if (!isFollowed(call) || !(call.body instanceof ReadableStream)) return call.body;
   const declared = call.answer.headers.get('content-length');
   const length = declared !== null && /^\d{1,15}$/.test(declared) ? Number(declared) : null;
-  return trackBody(call.body, { length, idleTimeoutMs: call.upstream.idleTimeoutMs, onEnd: onBodyEnd });
+  return trackBody(call.body, { length, idleTimeoutMs: call.upstream.idleTimeoutMs, watch });
 }
 
 function stampHeaders(headers: Headers, call: EvidencedCall): void {

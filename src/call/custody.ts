@@ -15,6 +15,9 @@ export interface Ending {
   readonly code: string | null;
 }
 
+/** The caller left before the end. */
+export const clientClosed: Ending = { outcome: 'cancelled', status: 499, code: 'client.closed' };
+
 export class Custody {
   readonly #onEnd: (ending: Ending) => void;
   #ended = false;
@@ -29,15 +32,15 @@ export class Custody {
     return this.#ended;
   }
 
-  /** From here the custody owns the call: registered with `waitUntil`, listening for the client. Gives the signal for the send. */
-  arm(client: AbortSignal, background: Background): AbortSignal {
+  /** From here the custody owns the call: registered with `waitUntil`, listening for the client. Gives the send's switch. */
+  arm(client: AbortSignal, background: Background): AbortController {
     const cancel = new AbortController();
     this.#cancel = cancel;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#release = resolve;
     background(promise);
-    client.addEventListener('abort', () => this.abandon({ outcome: 'cancelled', status: 499, code: 'client.closed' }));
-    return cancel.signal;
+    client.addEventListener('abort', () => this.abandon(clientClosed));
+    return cancel;
   }
 
   /** The caller is gone or the watchdog fired: the upstream is cancelled, unless the call has already ended. */

@@ -1,26 +1,41 @@
 /**
- * Body pumps: the few cases in which JavaScript may touch a body: a chunked upload is counted, a bound JSON body is read, an answer of
- * a `track_body` upstream is followed to its end.
- * Promises: BYOB reads (a default reader is ten times dearer), bounded memory, a broken stream stays broken. Called by stages 08 and 11.
+ * Body pumps: the few cases in which JavaScript may touch a body: a chunked upload is counted, a bound JSON body and an error body are
+ * read, an answer of a `track_body` upstream is followed to its end.
+ * Promises: BYOB reads (a default reader is ten times dearer), bounded memory, bounded waits, a broken stream never becomes a whole one.
+ * Called by stages 08, 10 and 11.
  */
 import { pumpChunkBytes } from '../base/limits';
 
-/** Reads a body into memory; `null` when it has more than `bytesMax` bytes. Throws when the stream breaks. */
-export async function readAll(body: ReadableStream, bytesMax: number): Promise<Uint8Array | null> {
+/** Reads a whole body within `bytesMax` bytes and `waitMs` milliseconds. Never throws. */
+export async function readAll(
+  body: ReadableStream,
+  bytesMax: number,
+  waitMs: number,
+): Promise<Uint8Array | 'too_large' | 'broken' | 'late'> {
+  const reader = body.getReader({ mode: 'byob' });
+  const late = Promise.withResolvers<'late'>();
+  const timer = setTimeout(() => late.resolve('late'), waitMs);
+  try {
+    const read = await Promise.race([readChunks(reader, bytesMax), late.promise]);
+    if (read === 'late' || read === 'too_large') void reader.cancel().catch(() => undefined);
+    return read;
+  } catch {
+    return 'broken';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readChunks(reader: ReadableStreamBYOBReader, bytesMax: number): Promise<Uint8Array | 'too_large'> {
   const chunks: Uint8Array[] = [];
   let total = 0;
-  const reader = body.getReader({ mode: 'byob' });
   for (;;) {
     const { value, done } = await reader.read(new Uint8Array(pumpChunkBytes));
-    if (done) break;
+    if (done) return joined(chunks, total);
     total += value.byteLength;
-    if (total > bytesMax) {
-      await reader.cancel();
-      return null;
-    }
+    if (total > bytesMax) return 'too_large';
     chunks.push(value);
   }
-  return joined(chunks, total);
 }
 
 function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
@@ -35,13 +50,21 @@ function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
   return out;
 }
 
-/** The same bytes, still chunked; cut (a broken body for the upstream) after `bytesMax`, telling `onOverrun` first. */
-export function limitBody(body: ReadableStream, bytesMax: number, onOverrun: () => void): ReadableStream {
+/**
+ * The same bytes, still chunked. `onCut` is told before anything is ended, so that the send can be cancelled first: the body has more than
+ * `bytesMax` bytes, or broke.
+ */
+export function limitBody(body: ReadableStream, bytesMax: number, onCut: (why: 'overrun' | 'broken') => void): ReadableStream {
   const { readable, writable } = new IdentityTransformStream();
-  void copy(body, writable, (total) => {
-    if (total <= bytesMax) return true;
-    onOverrun();
-    return false;
+  let overrun = false;
+  void copy(body, writable, {
+    allow: (total) => {
+      overrun = total > bytesMax;
+      return !overrun;
+    },
+    beforeAbort: (end) => {
+      if (end === 'source_broke') onCut(overrun ? 'overrun' : 'broken');
+    },
   });
   return readable;
 }
@@ -49,64 +72,105 @@ export function limitBody(body: ReadableStream, bytesMax: number, onOverrun: () 
 /** How a followed body ended. */
 export type BodyEnd = 'complete' | 'upstream_broke' | 'caller_left' | 'idle';
 
-/** Follows an answer's body to its end: bytes, idle timeout, outcome. `length` is its Content-Length when it has one. */
+/** What the follower of a body is told. Sizes in bytes. */
+export interface BodyWatch {
+  /** Total so far, before each chunk goes on. */
+  readonly onBytes: (total: number) => void;
+  /** Exactly once. */
+  readonly onEnd: (end: BodyEnd) => void;
+}
+
+/** Follows an answer's body to its end: bytes, silence of the upstream, outcome. `length` is its Content-Length when it has one. */
 export function trackBody(
   body: ReadableStream,
-  options: { readonly length: number | null; readonly idleTimeoutMs: number; readonly onEnd: (end: BodyEnd, bytes: number) => void },
+  options: { readonly length: number | null; readonly idleTimeoutMs: number; readonly watch: BodyWatch },
 ): ReadableStream {
-  const { readable, writable } = options.length === null ? new IdentityTransformStream() : new FixedLengthStream(options.length);
-  let bytes = 0;
-  let idle = false;
-  let lastAtMs = Date.now();
-  const abort = new AbortController();
-  const timer = setInterval(() => {
-    if (Date.now() - lastAtMs < options.idleTimeoutMs) return;
-    idle = true;
-    abort.abort();
-  }, Math.max(10, Math.floor(options.idleTimeoutMs / 4)));
+  const { readable, writable } =
+    options.length === null ? new IdentityTransformStream() : new FixedLengthStream(options.length);
+  const silence = new Silence(options.idleTimeoutMs);
   const follow = async (): Promise<void> => {
-    const end = await copy(body, writable, (total) => {
-      bytes = total;
-      lastAtMs = Date.now();
-      return true;
-    }, abort.signal);
-    clearInterval(timer);
-    options.onEnd(idle ? 'idle' : end, bytes);
+    const end = await copy(body, writable, {
+      allow: (total) => {
+        options.watch.onBytes(total);
+        return true;
+      },
+      silence,
+    });
+    silence.stop();
+    options.watch.onEnd(silence.broken ? 'idle' : end === 'source_broke' ? 'upstream_broke' : end);
   };
   void follow();
   return readable;
 }
 
-type CopyEnd = 'complete' | 'upstream_broke' | 'caller_left';
+/** Counts only the time in which a read is pending: a caller that reads slowly is not an upstream that is silent. */
+class Silence {
+  broken = false;
+  onBreak: () => void = () => undefined;
+  #sinceMs: number | null = null;
+  readonly #timer: ReturnType<typeof setInterval>;
 
-/** Copies until the end, a refusal of `allow`, or a fault on either side; never a clean end after a broken read. */
-async function copy(
-  body: ReadableStream,
-  writable: WritableStream,
-  allow: (total: number) => boolean,
-  signal?: AbortSignal,
-): Promise<CopyEnd> {
+  constructor(idleTimeoutMs: number) {
+    const everyMs = Math.max(10, Math.floor(idleTimeoutMs / 4));
+    this.#timer = setInterval(() => {
+      if (this.broken || this.#sinceMs === null || Date.now() - this.#sinceMs < idleTimeoutMs) return;
+      this.broken = true;
+      this.onBreak();
+    }, everyMs);
+  }
+
+  begin(): void {
+    this.#sinceMs = Date.now();
+  }
+
+  pause(): void {
+    this.#sinceMs = null;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+type CopyEnd = 'complete' | 'source_broke' | 'caller_left';
+
+interface CopyRules {
+  /** Whether the total after a chunk may go on. */
+  readonly allow: (total: number) => boolean;
+  readonly silence?: Silence;
+  /** Called before either side is ended for a fault. */
+  readonly beforeAbort?: (end: CopyEnd) => void;
+}
+
+/** Copies until the end, a refusal, silence, or a fault on either side; never a clean end after a broken read. */
+async function copy(body: ReadableStream, writable: WritableStream, rules: CopyRules): Promise<CopyEnd> {
   const reader = body.getReader({ mode: 'byob' });
   const writer = writable.getWriter();
-  signal?.addEventListener('abort', () => void reader.cancel('idle').catch(() => undefined));
+  const { silence } = rules;
+  if (silence !== undefined) silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
   let total = 0;
   let reading = true;
   try {
     for (;;) {
       reading = true;
+      silence?.begin();
       const { value, done } = await reader.read(new Uint8Array(pumpChunkBytes));
-      if (signal?.aborted) throw new Error('idle');
+      silence?.pause();
+      if (silence?.broken) throw new Error('idle');
       if (done) break;
       total += value.byteLength;
-      if (!allow(total)) throw new Error('over the limit');
+      if (!rules.allow(total)) throw new Error('over the limit');
       reading = false;
       await writer.write(value);
     }
+    reading = false;
     await writer.close();
     return 'complete';
   } catch (fault) {
+    const end = reading ? 'source_broke' : 'caller_left';
+    rules.beforeAbort?.(end);
     await writer.abort(fault).catch(() => undefined);
     await reader.cancel(fault).catch(() => undefined);
-    return reading ? 'upstream_broke' : 'caller_left';
+    return end;
   }
 }

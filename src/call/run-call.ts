@@ -11,7 +11,7 @@ import { rowOf } from '../http/refusal-table';
 import type { Background, Config } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
-import type { Blame, CallLog, Outcome } from '../ports/evidence';
+import type { Blame, CallLog } from '../ports/evidence';
 import { intake } from './01-intake';
 import { identify } from './02-identify';
 import { resolve } from './03-resolve';
@@ -19,12 +19,12 @@ import { authorize } from './04-authorize';
 import { admit } from './05-admit';
 import { reserve } from './06-reserve';
 import { guard } from './07-guard';
-import { relay } from './08-relay';
+import { type RelayPorts, relay } from './08-relay';
 import { settle } from './09-settle';
 import { evidence } from './10-evidence';
-import { finalize } from './11-finalize';
+import { finalize, isFollowed } from './11-finalize';
 import type { EvidencedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
-import { Custody } from './custody';
+import { clientClosed, Custody, type Ending } from './custody';
 import type { BodyEnd } from './pump';
 
 /** What the road needs from outside; made by wiring.ts. */
@@ -35,7 +35,7 @@ export interface CallServices {
   readonly egressPolicy: EgressPolicy;
   readonly clientIpHeaders: ReadonlySet<string>;
   readonly callLog: CallLog;
-  readonly send: (request: Request) => Promise<Response>;
+  readonly send: RelayPorts['send'];
   readonly nowMs: () => number;
   /** One structured line: never a body, a query string or a secret. */
   readonly report: (event: string, facts: Record<string, string | number | null>) => void;
@@ -89,7 +89,7 @@ class CallLife {
     this.#services = services;
     this.#background = background;
     this.#startedAtMs = services.nowMs();
-    this.#custody = new Custody((ending) => this.#log(ending.outcome, ending.status, ending.code));
+    this.#custody = new Custody((ending) => this.#log(ending));
   }
 
   of(call: IdentifiedCall): void {
@@ -100,32 +100,35 @@ class CallLife {
     this.#target = target;
   }
 
-  arm(): AbortSignal {
+  arm(): AbortController {
     return this.#custody.arm(this.#request.signal, this.#background);
   }
 
   /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
   refuse(refusal: Refusal): Response {
     const row = rowOf(refusal);
-    this.#blame = row.blame;
-    this.#custody.abandon({ outcome: outcomeOf(refusal), status: row.status, code: refusal.code });
+    if (!this.#custody.ended) this.#blame = row.blame;
+    this.#custody.abandon(endingOf(refusal, row.status));
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
   }
 
   /** Their answer, whatever its status. Tracking ends here unless the upstream asks for its body to be followed. */
   answer(call: EvidencedCall): Response {
     this.#evidence = call.evidence;
-    const code = call.redacted ? 'response.redacted' : null;
-    const ended = (outcome: Outcome, status: number, why: string | null): boolean => this.#custody.end({ outcome, status, code: why });
-    const tracked = call.upstream.trackBody && call.body instanceof ReadableStream && !call.redacted;
-    if (!tracked) {
-      ended('answered', call.answer.status, code);
-      return finalize(call, null);
+    const { status } = call.answer;
+    if (!isFollowed(call)) {
+      const code = call.redacted ? 'response.redacted' : null;
+      this.#custody.end({ outcome: 'answered', status, code });
     }
-    return finalize(call, (end, bytes) => {
-      this.#responseBytes = bytes;
-      const [outcome, status, why] = bodyEnding(end, call.answer.status);
-      ended(outcome, status, why);
+    return finalize(call, {
+      onBytes: (total) => {
+        this.#responseBytes = total;
+      },
+      onEnd: (end) => {
+        const [ending, blame] = bodyEnding(end, status);
+        this.#blame = blame;
+        this.#custody.end(ending);
+      },
     });
   }
 
@@ -140,7 +143,7 @@ class CallLife {
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
   }
 
-  #log(outcome: Outcome, status: number, code: string | null): void {
+  #log({ outcome, status, code }: Ending): void {
     const call = this.#call;
     if (call === null) return;
     const target = this.#target;
@@ -158,7 +161,7 @@ class CallLife {
         outcome,
         status,
         code,
-        blame: this.#blame,
+        blame: outcome === 'cancelled' ? 'caller' : this.#blame,
         startedAtMs: this.#startedAtMs,
         latencyMs: this.#services.nowMs() - this.#startedAtMs,
         requestBytes: call.declaredBytes,
@@ -170,20 +173,23 @@ class CallLife {
   }
 }
 
-function outcomeOf(refusal: Refusal): Outcome {
-  if (refusal.code === 'timeout.request') return 'timed_out';
-  return refusal.code === 'downstream.error' ? 'failed' : 'refused';
+/** How the row reads for a refusal: a caller that stopped sending is a cancelled call, whatever we answer. */
+function endingOf(refusal: Refusal, status: number): Ending {
+  const { code } = refusal;
+  if (code === 'request.body_incomplete') return { outcome: 'cancelled', status: 499, code };
+  if (code === 'timeout.request') return { outcome: 'timed_out', status, code };
+  return { outcome: code === 'downstream.error' ? 'failed' : 'refused', status, code };
 }
 
-function bodyEnding(end: BodyEnd, status: number): readonly [Outcome, number, string | null] {
+function bodyEnding(end: BodyEnd, status: number): readonly [Ending, Blame | null] {
   switch (end) {
     case 'complete':
-      return ['answered', status, null];
+      return [{ outcome: 'answered', status, code: null }, null];
     case 'caller_left':
-      return ['cancelled', 499, 'client.closed'];
+      return [clientClosed, 'caller'];
     case 'idle':
-      return ['timed_out', 504, 'timeout.idle'];
+      return [{ outcome: 'timed_out', status: 504, code: 'timeout.idle' }, 'upstream'];
     case 'upstream_broke':
-      return ['failed', status, 'stream.aborted'];
+      return [{ outcome: 'failed', status, code: 'stream.aborted' }, 'connection'];
   }
 }

@@ -2,7 +2,7 @@
  * Bindings of an upstream, from the wire and back (digest A4). Promises: a binding has one target, one source and a value that its
  * place can carry; a secret is bound by id and shown by name; no value is ever shown. Pure. Called by upstreams.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { fieldNameCharsMax, fieldValueCharsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Binding, BindingSource } from '../domain/catalog/upstream';

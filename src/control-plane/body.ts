@@ -3,7 +3,7 @@
  * Promises: never holds more than {@link managementBodyBytesMax}; an issue names a field and what is wrong, never the value.
  * Called by `api.ts` (read) and `operation.ts` (parse).
  */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { decodeUtf8, parseJson } from '../base/json';
 import {
   issuePathCharsMax,
@@ -22,13 +22,15 @@ const jsonFaults: Readonly<Record<JsonFault, string>> = {
   duplicate_key: 'an object of the body names a member twice',
   too_deep: 'the body is nested too deeply',
   not_object: 'the body must be a JSON object',
-  encoded: 'the body has a content encoding',
 };
 
 /** A refused document. */
 export const invalid = (...issues: readonly FieldIssue[]): Refusal => ({
   code: 'validation.error',
-  issues: issues.slice(0, issuesMax),
+  issues: issues.slice(0, issuesMax).map(({ path, message }) => ({
+    path: path.slice(0, issuePathCharsMax),
+    message,
+  })),
 });
 
 /** Reads a JSON body. Refuses with `payload.too_large`, `validation.error`. */
@@ -82,7 +84,7 @@ function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
 function issuesOf(issue: z.core.$ZodIssue): FieldIssue[] {
   const at = issue.path.map(String);
   const named = (path: readonly string[], message: string): FieldIssue => ({
-    path: path.join('.').slice(0, issuePathCharsMax),
+    path: path.join('.'),
     message,
   });
   if (issue.code !== 'unrecognized_keys') return [named(at, issue.message)];

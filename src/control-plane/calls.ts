@@ -1,5 +1,5 @@
 /** Finished calls, read only: the reporting copy, never the source of money. Operations read by `operations.ts`. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { ok } from '../base/result';
 import type { CallRow } from '../ports/evidence';
 import { time, timeText } from './fields';

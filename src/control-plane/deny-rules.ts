@@ -2,7 +2,7 @@
  * Deny rules: guardrails for every role of a tenant and the tenants below. Promises: a rule says something; what it names exists.
  * Operations read by `operations.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { newId } from '../base/ids';
 import { denyRulesPerTenantMax, hostCharsMax, noteCharsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';

@@ -1,5 +1,5 @@
 /** Fields that several resources share: names, ids, times, and their zod shapes. Called by the resource files. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { nameCharsMax, slugCharsMax } from '../base/limits';
 import type { Dated } from '../ports/store';
 

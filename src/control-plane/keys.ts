@@ -2,7 +2,7 @@
  * Access keys of principals. Promises: the token is in the answer that makes it and nowhere else; a key gives nothing that its maker
  * has not; its lists name what exists in the tenant. Operations read by `operations.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { newId } from '../base/ids';
 import { accessListMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';

@@ -3,7 +3,7 @@
  * Promises: a handler gets a body that its schema accepted and must give what its answer schema describes (the compiler checks it).
  * Called by the resource files (make rows) and by `api.ts`, `openapi.ts` (read them).
  */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { assert } from '../base/assert';
 import type { Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';

@@ -2,7 +2,7 @@
  * Pagination: `?limit=` and an opaque `?cursor=`; rows ordered by id.
  * Promises: a page holds at most {@link pageSizeMax} rows; `next_cursor` is null on the last page and only there. Called by the lists.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { type IdPrefix, isId } from '../base/ids';
 import { cursorCharsMax, pageSizeDefault, pageSizeMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';

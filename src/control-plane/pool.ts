@@ -2,7 +2,7 @@
  * The endpoint pool of an upstream: judged hosts, the resolver's word on names, the alias. Promises: nothing is registered that a call
  * would be refused for; what can be derived as alias is derived (digest B4). Called by upstreams.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { hostCharsMax, poolEndpointsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Endpoint } from '../domain/catalog/upstream';

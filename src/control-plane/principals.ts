@@ -1,5 +1,5 @@
 /** Principals: who calls; a role inside one tenant, and any number of keys. Operations read by `operations.ts`. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { newId } from '../base/ids';
 import { ok } from '../base/result';
 import { roles } from '../domain/tenancy/access';

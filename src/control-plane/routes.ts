@@ -2,7 +2,7 @@
  * Routes: what of an upstream may be called. Promises: two enabled routes of one upstream never share path, priority and method.
  * Operations read by `operations.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { newId } from '../base/ids';
 import {
   fieldNameCharsMax,

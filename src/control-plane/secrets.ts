@@ -2,7 +2,7 @@
  * Secrets: a name and a value that is sealed on its way in. Promises: no operation gives a value back. Operations read by
  * `operations.ts`; the sealing also by `vault.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { newId } from '../base/ids';
 import { secretBytesMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -22,7 +22,6 @@ export const secretBody = z.strictObject({
   value: z
     .string()
     .min(1)
-    .max(secretBytesMax)
     .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
     .refine(fits, `may have at most ${secretBytesMax} bytes`),
   visibility,

@@ -2,7 +2,7 @@
  * Tenants: the tree that owns configuration and money. Promises: a parent never changes, so there is no cycle; a tenant's ledger is its
  * own or an ancestor's, and only who acts at or above that ancestor may choose it. Operations read by `operations.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { isId, newId } from '../base/ids';
 import { tenantDepthMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';

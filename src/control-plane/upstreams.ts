@@ -3,7 +3,7 @@
  * an upstream with a `platform_setting` is made and changed by the operator only, because whoever chooses the host gets the value.
  * Operations read by `operations.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { newId } from '../base/ids';
 import {
   aliasCharsMax,

@@ -3,7 +3,7 @@
  * meanwhile, because every version in use stays until nothing uses it; a step that is repeated or cut off loses nothing; a secret that
  * somebody writes meanwhile keeps the new value. Operations read by `operations.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { rotationStepMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';

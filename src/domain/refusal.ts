@@ -19,6 +19,7 @@ export type Refusal =
   | { readonly code: 'request.headers_too_large'; readonly limit: 'count' | 'bytes'; readonly max: number }
   | { readonly code: 'request.method_not_allowed'; readonly allowed: readonly string[] }
   | { readonly code: 'payload.too_large'; readonly bytesMax: number; readonly what: 'body' | 'json_binding_body' | 'management_body' }
+  | { readonly code: 'request.body_incomplete' }
   // who
   | { readonly code: 'auth.failed'; readonly reason: 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked' | 'secret_denied' }
   | { readonly code: 'auth.key_conflict' }
@@ -37,7 +38,7 @@ export type Refusal =
   // credentials
   | { readonly code: 'secret.not_found' }
   | { readonly code: 'credential.unavailable'; readonly reason: 'platform_setting' | 'injector' }
-  | { readonly code: 'binding.body_invalid'; readonly reason: JsonFault | 'encoded' }
+  | { readonly code: 'binding.body_invalid'; readonly reason: JsonFault | 'encoded' | 'method' }
   // egress
   | { readonly code: 'egress.blocked'; readonly host: string }
   | { readonly code: 'egress.unresolved'; readonly host: string }

@@ -39,6 +39,7 @@ const jsonFaults: Record<Extract<Refusal, { code: 'binding.body_invalid' }>['rea
   too_deep: 'the body is nested too deeply',
   not_object: 'the body must be a JSON object',
   encoded: 'send the body without a Content-Encoding',
+  method: 'GET and HEAD carry no JSON body; use another method',
 };
 
 const authFaults: Record<Extract<Refusal, { code: 'auth.failed' }>['reason'], string> = {
@@ -119,6 +120,12 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
         ? `This upstream gets a credential in its JSON body, so a body may have ${r.bytesMax} bytes.`
         : `A body may have ${r.bytesMax} bytes.`,
     members: (r) => ({ bytes_max: r.bytesMax }),
+  },
+  'request.body_incomplete': {
+    status: 400,
+    title: 'The body ended before it was complete',
+    blame: 'caller',
+    detail: () => 'The connection broke or stalled in the middle of the body. Send the request again.',
   },
   'auth.failed': {
     status: 401,

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type Grant, mayGiveKey, mayGiveRole, mayManage } from '../../../src/control-plane/grants';
 import type { Actor } from '../../../src/control-plane/operation';
-import { type AccessKey, type Permission, type Role, roles } from '../../../src/domain/tenancy/access';
+import {
+  type AccessKey,
+  type Permission,
+  type Role,
+  roles,
+} from '../../../src/domain/tenancy/access';
 
 const actor = (role: Role, fields: Partial<AccessKey> = {}): Actor => ({
   kind: 'key',
@@ -51,11 +56,20 @@ describe('what an actor may give', () => {
   });
 
   it('a key with an access list gives only within it', () => {
-    const narrowed = actor('admin', { upstreamAccess: ['ups_1', 'ups_2'], projectAccess: ['prj_1'] });
+    const narrowed = actor('admin', {
+      upstreamAccess: ['ups_1', 'ups_2'],
+      projectAccess: ['prj_1'],
+    });
     const within = { upstreamAccess: ['ups_1'], projectAccess: ['prj_1'] };
     expect(mayGiveKey(narrowed, grant('member', within)).ok).toBe(true);
-    expect(mayGiveKey(narrowed, grant('member', { ...within, upstreamAccess: null })).ok).toBe(false);
-    expect(mayGiveKey(narrowed, grant('member', { ...within, upstreamAccess: ['ups_3'] })).ok).toBe(false);
-    expect(mayGiveKey(narrowed, grant('member', { ...within, projectAccess: null })).ok).toBe(false);
+    expect(mayGiveKey(narrowed, grant('member', { ...within, upstreamAccess: null })).ok).toBe(
+      false,
+    );
+    expect(mayGiveKey(narrowed, grant('member', { ...within, upstreamAccess: ['ups_3'] })).ok).toBe(
+      false,
+    );
+    expect(mayGiveKey(narrowed, grant('member', { ...within, projectAccess: null })).ok).toBe(
+      false,
+    );
   });
 });

@@ -72,7 +72,11 @@ export function makeApi(options: ApiOptions = {}): Api {
   const send: Api['send'] = async (method, path, { key = operatorKey, body, headers } = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const auth: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
-    const init = { method, headers: { ...auth, ...headers }, ...(body === undefined ? {} : { body: text }) };
+    const init = {
+      method,
+      headers: { ...auth, ...headers },
+      ...(body === undefined ? {} : { body: text }),
+    };
     const context = createExecutionContext();
     const answer = await app.fetch(new Request(`https://gateway.test${path}`, init), {}, context);
     const read = await answer.text();
@@ -106,7 +110,12 @@ export async function makeTenant(
   const parent = options.parentId === undefined ? {} : { parent_id: options.parentId };
   const tenant = await api.made('POST', '/tenants', { name: `Tenant ${++made}`, ...parent });
   const at = (path: string) => `${path}${path.includes('?') ? '&' : '?'}tenant=${tenant.id}`;
-  const { principalId, token } = await makeKey(api, tenant.id, options.role ?? 'owner', options.keyFields);
+  const { principalId, token } = await makeKey(
+    api,
+    tenant.id,
+    options.role ?? 'owner',
+    options.keyFields,
+  );
   return { id: tenant.id, at, principalId, token };
 }
 
@@ -117,7 +126,11 @@ export async function makeKey(api: Api, tenantId: string, role: string, fields: 
   const principal = await api.made('POST', `/principals${query}`, { name, role });
   const body = { name: 'key', principal_id: principal.id, ...fields };
   const key = await api.made('POST', `/keys${query}`, body);
-  return { principalId: principal.id as string, keyId: key.id as string, token: key.token as string };
+  return {
+    principalId: principal.id as string,
+    keyId: key.id as string,
+    token: key.token as string,
+  };
 }
 
 /** A smallest valid upstream body. */

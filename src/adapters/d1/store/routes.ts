@@ -47,8 +47,8 @@ export function routeStore(db: Db): RouteStore {
   };
 }
 
+/** The columns are the table's, in its order. */
 const slotRows = (db: Db, row: RouteRecord) =>
-  db.run(sql`
-    insert into route_slots (upstream_id, method, priority, path, tenant_id, route_id)
+  db.insert(routeSlots).select(sql`
     select ${row.upstreamId}, value, ${row.priority}, ${row.path}, ${row.tenantId}, ${row.id}
     from json_each(${JSON.stringify(row.enabled ? row.methods : [])})`);

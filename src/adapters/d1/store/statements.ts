@@ -11,6 +11,7 @@ import { configRetryMs } from '../../../base/limits';
 import { err, ok } from '../../../base/result';
 import type { Refusal } from '../../../domain/refusal';
 import type { Page, Stored } from '../../../ports/store';
+import { report } from '../../telemetry/report';
 import { tenants } from '../schema';
 
 export type Db = DrizzleD1Database<Record<string, never>>;
@@ -39,14 +40,18 @@ export const among = (column: SQLiteColumn, values: readonly string[]): SQL =>
 
 /**
  * Runs a statement. A broken unique rule is `resource.conflict` with its field; a broken reference too when `heldBy` names the field
- * that holds it; everything else is `config.unavailable`.
+ * that holds it; everything else that the database says is `config.unavailable`, and a line in the log; a bug of ours is thrown on.
  */
 export async function stored<T>(work: PromiseLike<T>, heldBy?: string): Stored<T> {
   try {
     return ok(await work);
   } catch (error) {
-    if (error instanceof AssertionError) throw error;
-    return err(refusalOf(innermost(error), heldBy));
+    const root = innermost(error);
+    if (root instanceof AssertionError || root instanceof TypeError) throw error;
+    const message = root instanceof Error ? root.message : '';
+    const refusal = refusalOf(message, heldBy);
+    if (refusal.code === 'config.unavailable') report('store.fault', { message });
+    return err(refusal);
   }
 }
 
@@ -74,10 +79,10 @@ export async function changed(
 }
 
 /** drizzle's own message repeats the parameters, which a caller chose; only the database's message is read. */
-function innermost(error: unknown): string {
+function innermost(error: unknown): unknown {
   let at = error;
   while (at instanceof Error && at.cause instanceof Error) at = at.cause;
-  return at instanceof Error ? at.message : '';
+  return at;
 }
 
 function refusalOf(message: string, heldBy: string | undefined): Refusal {

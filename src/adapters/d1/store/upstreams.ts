@@ -60,9 +60,8 @@ export function upstreamStore(db: Db): UpstreamStore {
   };
 }
 
-/** A pool may have more endpoints than D1 binds parameters: they go as one JSON text. */
+/** A pool may have more endpoints than D1 binds parameters: they go as one JSON text. The columns are the table's, in its order. */
 const hostRows = (db: Db, row: UpstreamRecord) =>
-  db.run(sql`
-    insert into upstream_hosts (tenant_id, host, port, upstream_id)
+  db.insert(upstreamHosts).select(sql`
     select ${row.tenantId}, json_extract(value, '$.host'), json_extract(value, '$.port'), ${row.id}
     from json_each(${JSON.stringify(row.endpoints)})`);

@@ -1,0 +1,64 @@
+/**
+ * The built bundle in Miniflare with direct workerd sockets: nothing stands between a client and the Worker, so no byte changes on the
+ * way (`wrangler dev` rewrites Accept-Encoding, compresses answers and hides disconnects; never use it for Weir).
+ * Promises: compatibility date, flags and the local database are those of wrangler.toml. Called by start and the test gateway.
+ */
+import { existsSync } from 'node:fs';
+import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
+import type { D1Like } from './migrations.ts';
+import { readWranglerConfig } from './wrangler-config.ts';
+
+/** One isolate with its own loopback port and environment; all of them share one D1. */
+export interface IsolateOptions {
+  readonly port: number;
+  readonly bindings: Record<string, string>;
+}
+
+/** What to run. */
+export interface WorkerdOptions {
+  readonly bundle: string;
+  readonly isolates: readonly IsolateOptions[];
+  /** Folder that keeps the state, as `wrangler --persist-to` has it; without it the state dies with the process. */
+  readonly persist?: string | undefined;
+  /** Another compatibility date than wrangler.toml's. */
+  readonly compatibilityDate?: string | undefined;
+  /** Each line that the Worker or workerd prints. */
+  readonly onLine: (line: string) => void;
+}
+
+/** A running workerd. */
+export interface Workerd {
+  readonly db: () => Promise<D1Like>;
+  readonly dispose: () => Promise<void>;
+}
+
+/** Starts workerd; `dispose` it. Throws one sentence when the bundle is missing. */
+export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
+  if (!existsSync(options.bundle)) throw new Error(`${options.bundle} is missing: run npm run build`);
+  const config = readWranglerConfig();
+  const workers = options.isolates.map(({ port, bindings }, i) => ({
+    name: `gateway-${i}`,
+    modules: true,
+    scriptPath: options.bundle,
+    compatibilityDate: options.compatibilityDate ?? config.compatibilityDate,
+    compatibilityFlags: [...config.compatibilityFlags],
+    bindings,
+    d1Databases: { DB: config.localDatabaseId },
+    // Otherwise every send would carry a CF-Worker header.
+    stripCfConnectingIp: false,
+    unsafeDirectSockets: [{ host: '127.0.0.1', port }],
+  }));
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      workers,
+      cf: false,
+      handleStructuredLogs: ({ message }) => options.onLine(message),
+      ...(options.persist === undefined ? {} : { resourcePersistencePath: `${options.persist}/v3` }),
+    }),
+  );
+  await miniflare.ready;
+  return {
+    db: async () => (await miniflare.getD1Database('DB', 'gateway-0')) as unknown as D1Like,
+    dispose: () => miniflare.dispose(),
+  };
+}

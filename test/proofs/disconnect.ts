@@ -1,0 +1,114 @@
+/**
+ * `npm run prove -- disconnect`: who leaves, when and how; what the other side notices within a second; what the call's one row says.
+ * Promises: exact bytes over raw sockets; the only time that passes is part of a case; every call of the run has one row.
+ * The tables are in disconnect/. Called by scripts/prove.ts and test/fault/disconnect.test.ts.
+ */
+import { startGateway } from '../support/gateway.ts';
+import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
+import { startOrigin } from '../support/recording-origin.ts';
+import { makeScenario } from '../support/scenario.ts';
+import { clientLeaves } from './disconnect/client-leaves.ts';
+import {
+  cancelled,
+  leave,
+  type Named,
+  Stand,
+  shown,
+  silent,
+  stillServes,
+  until,
+  upstreams,
+} from './disconnect/stand.ts';
+import { upstreamFails } from './disconnect/upstream-fails.ts';
+
+const burst: Named = [
+  'a burst of 50 RSTs: 50 rows, no open upstream connection, the isolate serves on',
+  async (stand) => {
+    const each = Array.from({ length: 50 }, () => stand.visit('native', silent));
+    const visits = await Promise.all(each);
+    for (const visit of visits) await stand.reached(visit);
+    for (const visit of visits) leave(visit, 'RST');
+    const closed = await Promise.all(visits.map((visit) => stand.upstreamClosed(visit)));
+    await stillServes(stand);
+    for (const visit of visits) await stand.ended(visit, cancelled);
+    return `last ${shown(Math.max(...closed))}`;
+  },
+];
+
+const oneRowEach: Named = [
+  'every call of this run has exactly one row',
+  async (stand) => {
+    await stillServes(stand);
+    const marker = stand.paths.at(-1) as string;
+    await until('the last row', async () => (await stand.rows(marker))[0]);
+    const wrong: string[] = [];
+    for (const path of stand.paths) {
+      const rows = await stand.rows(path);
+      if (rows.length !== 1) wrong.push(`${path} ${rows.length}`);
+    }
+    same(wrong, [], 'calls without exactly one row');
+    return `${stand.paths.length} calls`;
+  },
+];
+
+/** Cases that may run side by side: a row waits a second for the log's flush, and nothing here needs the machine for itself. */
+const together: readonly Named[] = [...clientLeaves, ...upstreamFails];
+const sideBySideMax = 8;
+
+type Started = (() => Promise<unknown>) | Promise<unknown>;
+
+/** The outcome of one case; it and the next ones are started when they are not yet. */
+async function startedAhead(cases: Started[], at: number): Promise<unknown> {
+  for (let i = at; i < Math.min(cases.length, at + sideBySideMax); i++) {
+    const one = cases[i];
+    if (typeof one !== 'function') continue;
+    const started = one();
+    started.catch(() => undefined);
+    cases[i] = started;
+  }
+  return cases[at];
+}
+
+async function stage(): Promise<Staged> {
+  const origin = await startOrigin();
+  const gateway = await startGateway({ allow: [origin.authority] });
+  const scenario = await makeScenario(gateway);
+  await scenario.secret('vendor', 'sk-vendor-0123456789');
+  for (const [name, fields] of Object.entries(upstreams)) {
+    const endpoints = [{ host: '127.0.0.1', port: origin.port }];
+    await scenario.upstream({ name, alias: `${name}.test`, scheme: 'http', endpoints, ...fields });
+  }
+  const stand = new Stand(gateway, origin, scenario);
+  let passed = 0;
+  const counted = (name: string, run: () => Promise<unknown>): Row => ({
+    name,
+    run: async () => {
+      const text = await run();
+      passed += 1;
+      return typeof text === 'string' ? text : undefined;
+    },
+  });
+  const ahead: Started[] = together.map(
+    ([, run]) =>
+      () =>
+        run(stand),
+  );
+  const rows = [
+    ...together.map(([name], at) => counted(name, () => startedAhead(ahead, at))),
+    ...[burst, oneRowEach].map(([name, run]) => counted(name, () => run(stand))),
+  ];
+  return {
+    rows,
+    figure: () => `${passed} of ${rows.length} rows hold, ${stand.paths.length} calls`,
+    dispose: async () => {
+      await gateway.dispose();
+      await origin.close();
+    },
+  };
+}
+
+export const proof: Proof = {
+  name: 'disconnect',
+  title: 'whoever leaves, the other side is let go within a second and the call ends once',
+  stage,
+};

@@ -1,0 +1,210 @@
+/**
+ * `npm run prove -- smuggling`: every payload of the corpus, aimed at an upstream with a credential and as it is, at an origin that
+ * records every byte; read strictly, nothing at the origin may help a smuggler (issue 2; decisions section 5, "request framing").
+ * The detector first has to see planted defects, and the same payloads behind a relay that only forwards bytes.
+ */
+import net from 'node:net';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { holds, type Proof, type Row, same } from '../support/proof.ts';
+import { RawConnection } from '../support/raw-client.ts';
+import { type RecordingOrigin, reply, startOrigin } from '../support/recording-origin.ts';
+import { makeScenario } from '../support/scenario.ts';
+import { type Defect, readStrictly } from './smuggling/detector.ts';
+import { aimed, hasHost, type Payload, payloads } from './smuggling/payloads.ts';
+import { planted } from './smuggling/planted.ts';
+
+const credential = 'sk-smuggling-credential';
+/** Longest wait for one payload, milliseconds: half-closed connections end at once, so this is for a hung one only. */
+const idleMaxMs = 2_000;
+
+interface Run {
+  readonly gateway: Gateway;
+  readonly origin: RecordingOrigin;
+  readonly token: string;
+  readonly corpus: readonly Payload[];
+  /** Ids of payloads with a defect. */
+  readonly defective: Set<string>;
+  readonly relayed: Set<string>;
+  hung: number;
+}
+
+/** The proof; see the head of this file. */
+export const proof: Proof = {
+  name: 'smuggling',
+  title: 'no payload of the corpus makes the gateway send anything that an origin could misread',
+  async stage() {
+    const origin = await startOrigin(reply('200 OK', [], 'ok'));
+    const gateway = await startGateway({ allow: [origin.authority] });
+    const token = await registered(gateway, origin);
+    const corpus = payloads();
+    const run: Run = {
+      gateway,
+      origin,
+      token,
+      corpus,
+      defective: new Set(),
+      relayed: new Set(),
+      hung: 0,
+    };
+    return {
+      rows: [...plantedRows(), forwarderRow(run), ...corpusRows(run), wholeRow(run)],
+      figure: () => `${run.defective.size} defects of ${corpus.length}`,
+      async dispose() {
+        await gateway.dispose();
+        await origin.close();
+      },
+    };
+  },
+};
+
+async function registered(gateway: Gateway, origin: RecordingOrigin): Promise<string> {
+  const scenario = await makeScenario(gateway);
+  const secret = await scenario.secret('vendor', credential);
+  await scenario.upstream({
+    name: 'origin',
+    scheme: 'http',
+    alias: 'origin',
+    endpoints: [{ host: '127.0.0.1', port: origin.port }],
+    bindings: [{ location: 'header', name: 'authorization', injector: 'bearer', secret }],
+    first_byte_timeout_ms: idleMaxMs,
+  });
+  return scenario.token;
+}
+
+// ── the detector itself ──
+
+function plantedRows(): Row[] {
+  return planted.map(({ kind, bytes }) => ({
+    name: `the detector sees a planted defect: ${kind ?? 'none in a clean request'}`,
+    async run() {
+      const { defects } = readStrictly(Buffer.from(bytes, 'latin1'), { marker: '/m/', credential });
+      if (kind === null) same(defects, [], 'a clean connection');
+      else holds(defects.some((defect) => defect.kind === kind), `saw ${JSON.stringify(defects)}`);
+    },
+  }));
+}
+
+/** Control: a relay that copies bytes and adds the credential lets most of the corpus through to the detector. */
+function forwarderRow(run: Run): Row {
+  return {
+    name: 'behind a relay that forwards bytes the same payloads do show defects',
+    async run() {
+      const origin = await startOrigin(reply('200 OK', ['Connection: close'], 'ok'));
+      const relay = await startForwarder(origin.port);
+      let seen = 0;
+      for (const payload of run.corpus) {
+        origin.clear();
+        await sent(relay.port, aimed(payload, { path: '/m/', token: 'wk_x' }), 200);
+        if (defectsAt(origin, '/m/').length > 0) seen += 1;
+      }
+      await relay.close();
+      await origin.close();
+      holds(seen > run.corpus.length / 2, `the detector saw ${seen} of ${run.corpus.length}`);
+      return `${seen} of ${run.corpus.length}`;
+    },
+  };
+}
+
+async function startForwarder(target: number): Promise<{ port: number; close: () => Promise<void> }> {
+  const server = net.createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = net.connect({ port: target, host: '127.0.0.1', allowHalfOpen: true });
+    client.on('error', () => upstream.destroy());
+    upstream.on('error', () => client.destroy());
+    client.once('data', (first: Buffer) => {
+      const end = first.indexOf('\n') + 1;
+      upstream.write(first.subarray(0, end));
+      upstream.write(`Authorization: Bearer ${credential}\r\n`);
+      upstream.write(first.subarray(end));
+      client.pipe(upstream);
+    });
+    upstream.pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.address() as net.AddressInfo;
+  return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+// ── the corpus ──
+
+/** Three forms of every payload; one row per family, so that a failure names the family and the payload. */
+function corpusRows(run: Run): Row[] {
+  const families = Map.groupBy(run.corpus, ({ id }) => id.replace(/-[^-]*$/, ''));
+  return [...families].map(([family, members]) => ({
+    name: `${family}: aimed with a key, with a host added, and as it is`,
+    async run() {
+      const failures: string[] = [];
+      for (const payload of members) {
+        const defects = await attacked(run, payload);
+        if (defects.length > 0) run.defective.add(payload.id);
+        failures.push(...defects.map(({ kind, detail }) => `${payload.id}: ${kind} ${detail}`));
+      }
+      same(failures, [], `${failures.length} defects`);
+      const relayed = members.filter(({ id }) => run.relayed.has(id)).length;
+      return `${members.length} payloads, ${relayed} relayed as one request`;
+    },
+  }));
+}
+
+async function attacked(run: Run, payload: Payload): Promise<Defect[]> {
+  const marker = `/m/${payload.id}`;
+  const aim = { path: `/call/origin${marker}`, token: run.token };
+  const forms = [aimed(payload, aim)];
+  if (!hasHost(payload)) forms.push(aimed(payload, { ...aim, withHost: true }));
+  const defects: Defect[] = [];
+  for (const bytes of forms) {
+    run.origin.clear();
+    await counted(run, bytes);
+    defects.push(...defectsAt(run.origin, marker));
+    if (run.origin.requests.length > 0) run.relayed.add(payload.id);
+  }
+  run.origin.clear();
+  await counted(run, Buffer.from(payload.raw, 'latin1'));
+  // Without a key and without a path of ours nothing may reach the origin at all.
+  for (const { bytes } of run.origin.connections)
+    defects.push({ kind: 'stray bytes', detail: JSON.stringify(bytes.toString('latin1', 0, 80)) });
+  return defects;
+}
+
+async function counted(run: Run, bytes: Buffer): Promise<void> {
+  if (!(await sent(run.gateway.port, bytes, idleMaxMs))) run.hung += 1;
+}
+
+/** One connection, half-closed behind the payload; true when the other side ended it in time. */
+async function sent(port: number, bytes: Buffer, waitMs: number): Promise<boolean> {
+  const connection = await RawConnection.open(port);
+  try {
+    connection.socket.end(bytes);
+    await connection.until(() => connection.ended !== 'open', waitMs);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    connection.close();
+  }
+}
+
+function defectsAt(origin: RecordingOrigin, marker: string): Defect[] {
+  const readings = origin.connections.map(({ bytes }) => readStrictly(bytes, { marker, credential }));
+  const defects = readings.flatMap((reading) => [...reading.defects]);
+  const requests = readings.reduce((sum, { targets }) => sum + targets.length, 0);
+  if (requests > 1 && !defects.some(({ kind }) => kind === 'second request'))
+    defects.push({ kind: 'second request', detail: `${requests} requests for one of the client` });
+  return defects;
+}
+
+/** The gateway is whole after the storm, and enough of the corpus got as far as an origin to mean something. */
+function wholeRow(run: Run): Row {
+  return {
+    name: 'after the corpus the gateway still relays, and the corpus was not merely refused',
+    async run() {
+      run.origin.clear();
+      const head = 'Host: gateway.test\r\nConnection: close\r\n';
+      const plain = `GET /call/origin/m/last HTTP/1.1\r\n${head}X-Weir-Key: ${run.token}\r\n\r\n`;
+      await sent(run.gateway.port, Buffer.from(plain), idleMaxMs);
+      same(defectsAt(run.origin, '/m/last'), [], 'a plain request');
+      same(run.origin.requests.length, 1, 'requests at the origin');
+      holds(run.relayed.size >= 20, `only ${run.relayed.size} payloads reached the origin`);
+      return `${run.relayed.size} relayed, ${run.hung} ended by the ${idleMaxMs} ms bound`;
+    },
+  };
+}
