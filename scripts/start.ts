@@ -105,7 +105,11 @@ function stopOnSignal(workerd: Workerd, vendor: Vendor, state: string): void {
     console.log(`\nWeir stopped. Its data is kept in ${state}/.`);
     process.exit(0);
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    // Miniflare's own listeners would exit before we are done, with a failure code.
+    process.removeAllListeners(signal);
+    process.on(signal, () => void stop());
+  }
 }
 
 function banner(shown: { port: number; envFile: string; key: string; vendor: Vendor }): string {

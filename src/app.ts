@@ -7,7 +7,8 @@
 import { Hono } from 'hono';
 import { runCall } from './call/run-call';
 import type { Surface } from './call/call';
-import { managementApi, openapiDocument } from './control-plane/api';
+import { managementApi } from './control-plane/api';
+import { openapiDocument } from './control-plane/openapi';
 import { problemResponse } from './http/problem';
 import type { Wired } from './wiring';
 

@@ -5,6 +5,7 @@
 import { D1CallSink, QueueCallSink } from './adapters/d1/call-sink';
 import { D1Config } from './adapters/d1/config';
 import { ConfigReader } from './adapters/d1/config-reader';
+import { d1Store } from './adapters/d1/store/store';
 import { dohEgressGuard } from './adapters/egress/doh-resolver';
 import { BufferedCallLog } from './adapters/telemetry/call-log';
 import { report } from './adapters/telemetry/report';
@@ -59,5 +60,5 @@ function make(bindings: Bindings): Wired {
     nowMs,
     report,
   };
-  return { env, call, callSink, management: { env, db: bindings.DB, config, mint, vault, egress, clock: nowMs } };
+  return { env, call, callSink, management: { env, store: d1Store(bindings.DB), config, mint, vault, egress, clock: nowMs } };
 }

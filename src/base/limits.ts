@@ -174,3 +174,73 @@ export const cursorCharsMax = 128;
 export const issuePathCharsMax = 200;
 /** Issues in one refusal: the first ones are enough to act on. */
 export const issuesMax = 32;
+
+// ── ledger ──
+
+/** Life of a hold without a renewal, milliseconds; its owner renews every third of it (decisions section 4). */
+export const ledgerLeaseMs = 120_000;
+/** How long after its end a hold still gives its first answers, milliseconds: a queue retries for a day at most. */
+export const ledgerRepeatMs = 24 * 3_600_000 + ledgerLeaseMs;
+/** One amount, micro-USD: a million dollars; more is a vendor's typing error, not a price. */
+export const ledgerAmountMicrosMax = 1_000_000_000_000;
+/** Ids that callers make (holds, grants, records, keys), characters: a prefix and a ULID with room to spare. */
+export const ledgerIdCharsMax = 64;
+/** Reason of a release, characters (digest A9: `provider_failed_503`). */
+export const ledgerReasonCharsMax = 64;
+/** Tags of one call (digest A9). */
+export const ledgerTagPairsMax = 5;
+/** A tag's dimension or value, characters. */
+export const ledgerTagCharsMax = 128;
+/** Budget dimensions of one tenant (digest A9). */
+export const ledgerBudgetsMax = 3;
+/** Values of one dimension that have a rule of their own. */
+export const ledgerBudgetRulesMax = 256;
+/** Values of one dimension that are counted at a time: a tag that is different on every call would fill the memory. */
+export const ledgerBudgetValuesMax = 10_000;
+/** Open holds of one tenant: beyond it its owners do not end what they place. */
+export const ledgerOpenHoldsMax = 20_000;
+/** Credit blocks of one tenant that still have money in them: burning reads them in order. */
+export const ledgerBlocksMax = 1_000;
+/** Operations of one object call: the callers of one isolate that waited together, and their settlements. */
+export const ledgerBatchOpsMax = 512;
+/** Object calls whose commit is not confirmed yet: a second of work on a slow disk; beyond it the object is busy. */
+export const ledgerInFlightMax = 1_000;
+/** When to try a busy ledger again, milliseconds. */
+export const ledgerBusyRetryMs = 1_000;
+/** Logged operations between two snapshots, at least: a start replays no more; it grows with the size of the state. */
+export const ledgerSnapshotOpsMin = 1_000;
+/** One row of a snapshot, characters: a row of an object ends at 2 MB. */
+export const ledgerSnapshotPartChars = 512 * 1024;
+/** Ended holds in one row: small enough to be read for one of them, large enough to cost a fraction of a page each. */
+export const ledgerEndedPartMax = 500;
+/** Holds that one alarm run expires, records that it sweeps; the next run follows at once. */
+export const ledgerSweepMax = 500;
+/** Log rows that one turn deletes. */
+export const ledgerPruneRowsMax = 5_000;
+/** Log rows of one outbox answer: one D1 batch. */
+export const ledgerOutboxRowsMax = 500;
+/** Log rows that one audit call replays: about a tenth of a second. */
+export const ledgerAuditRowsMax = 20_000;
+/** Longest delay that is added to an alarm, milliseconds: tenants that started together must not wake together. */
+export const ledgerAlarmJitterMs = 2_000;
+/** How long a closed review row is kept, milliseconds. */
+export const ledgerReviewKeepMs = 30 * 86_400_000;
+
+// ── idempotency records ──
+
+/** Caller's idempotency key, characters (digest A10; longer: 400). */
+export const recordKeyCharsMax = 200;
+/** Scope of a key (principal and primary tag), characters. */
+export const recordScopeCharsMax = 512;
+/** Life of a record from its claim, milliseconds (decisions section 5). */
+export const recordTtlMs = 24 * 3_600_000;
+/** Body that the ledger keeps itself, bytes; a larger one is in R2 under `bodyRef`. */
+export const recordInlineBodyBytesMax = 256 * 1024;
+/** A recorded answer, bytes, wherever its body is (decisions section 5). */
+export const recordAnswerBytesMax = 8 * 1024 * 1024;
+/** All recorded answers of one tenant, bytes (decisions section 5; beyond it a new key is refused before the send). */
+export const recordTenantBytesMax = 256 * 1024 * 1024;
+/** What a record counts besides its headers and body, bytes: bounds the number of empty ones. */
+export const recordOverheadBytes = 512;
+/** Header names and values of a recorded answer, characters. */
+export const recordHeaderCharsMax = 128 * 1024;

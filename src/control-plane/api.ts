@@ -93,7 +93,8 @@ async function performed(
 function queryOf(url: URL, operation: Operation): Result<ReadonlyMap<string, string>, Refusal> {
   const query = new Map<string, string>();
   for (const [name, value] of url.searchParams) {
-    const declared = name === 'tenant' ? operation.scope !== 'gateway' : Object.hasOwn(operation.query, name);
+    const declared =
+      name === 'tenant' ? operation.scope !== 'gateway' : Object.hasOwn(operation.query, name);
     if (!declared) return err(invalid({ path: name, message: 'is not a parameter here' }));
     if (query.has(name)) return err(invalid({ path: name, message: 'may be given once' }));
     query.set(name, value);

@@ -2,36 +2,39 @@
  * Bindings of an upstream, from the wire and back (digest A4). Promises: a binding has one target, one source and a value that its
  * place can carry; a secret is bound by id and shown by name; no value is ever shown. Pure. Called by upstreams.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { fieldNameCharsMax, fieldValueCharsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Binding, BindingSource } from '../domain/catalog/upstream';
 import type { FieldIssue } from '../domain/refusal';
+import { text } from './fields';
 import { headerNameFault, headerValueFault } from './header-rules';
 
 const scheme = 'cred://';
 const placeholder = '{secret}';
 const locations = ['header', 'query', 'json'] as const;
 const injectors = ['api_key', 'bearer', 'basic', 'custom'] as const;
-const text = z.string().min(1).max(fieldValueCharsMax);
-const fieldName = z.string().min(1).max(fieldNameCharsMax);
+const value = text(fieldValueCharsMax);
+const fieldName = text(fieldNameCharsMax);
 
 /** One binding as it is sent. Exactly one of `secret`, `platform_setting`, `value`; a `custom` format without placeholder is a value. */
 export const bindingBody = z.strictObject({
   location: z.enum(locations),
   name: fieldName,
-  injector: z.enum(injectors).optional().describe('Default: api_key, the secret as it is.'),
-  format: text.optional().describe('For custom: text with {secret} in it.'),
-  secret: z
-    .string()
-    .max(fieldNameCharsMax)
-    .regex(/^cred:\/\/[a-z0-9._-]+$/, 'must be cred:// and the name of a secret')
-    .optional(),
-  secret_field: fieldName
-    .optional()
-    .describe('Top-level member of a secret that is a JSON object.'),
-  platform_setting: fieldName.optional().describe('A setting of the gateway; operator only.'),
-  value: text.optional().describe('A constant.'),
+  injector: z.optional(
+    z.enum(injectors).check(z.describe('Default: api_key, the secret as it is.')),
+  ),
+  format: z.optional(value.check(z.describe('For custom: text with {secret} in it.'))),
+  secret: z.optional(
+    fieldName.check(z.regex(/^cred:\/\/[a-z0-9._-]+$/, 'must be cred:// and the name of a secret')),
+  ),
+  secret_field: z.optional(
+    fieldName.check(z.describe('Top-level member of a secret that is a JSON object.')),
+  ),
+  platform_setting: z.optional(
+    fieldName.check(z.describe('A setting of the gateway; operator only.')),
+  ),
+  value: z.optional(value.check(z.describe('A constant.'))),
 });
 export type BindingBody = z.output<typeof bindingBody>;
 
@@ -40,11 +43,11 @@ export const bindingAnswer = z.object({
   location: z.enum(locations),
   name: z.string(),
   injector: z.enum(injectors),
-  format: z.string().optional(),
-  secret: z.string().nullable().optional(),
-  secret_field: z.string().optional(),
-  platform_setting: z.string().optional(),
-  value: z.string().optional(),
+  format: z.optional(z.string()),
+  secret: z.optional(z.nullable(z.string())),
+  secret_field: z.optional(z.string()),
+  platform_setting: z.optional(z.string()),
+  value: z.optional(z.string()),
 });
 
 /** What a tenant's bindings may refer to: ids of visible secrets by name, names of the gateway's settings. */

@@ -3,7 +3,7 @@
  * Promises: never holds more than {@link managementBodyBytesMax}; an issue names a field and what is wrong, never the value.
  * Called by `api.ts` (read) and `operation.ts` (parse).
  */
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { decodeUtf8, parseJson } from '../base/json';
 import {
   issuePathCharsMax,
@@ -43,7 +43,7 @@ export async function readDocument(request: Request): Promise<Result<unknown, Re
 }
 
 /** Holds a document against a schema. Refuses with `validation.error`. */
-export function parsed<S extends z.ZodType>(
+export function parsed<S extends z.ZodMiniType>(
   schema: S,
   document: unknown,
 ): Result<z.output<S>, Refusal> {

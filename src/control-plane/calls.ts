@@ -1,5 +1,5 @@
 /** Finished calls, read only: the reporting copy, never the source of money. Operations read by `operations.ts`. */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { ok } from '../base/result';
 import type { CallRow } from '../ports/evidence';
 import { time, timeText } from './fields';
@@ -10,25 +10,25 @@ import { listed, pageOf, pageQuery } from './pagination';
 export const callAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
-  key_id: z.string().nullable(),
-  principal_id: z.string().nullable(),
-  upstream_id: z.string().nullable(),
+  key_id: z.nullable(z.string()),
+  principal_id: z.nullable(z.string()),
+  upstream_id: z.nullable(z.string()),
   surface: z.string(),
   method: z.string(),
-  host: z.string().nullable(),
-  path: z.string().nullable(),
+  host: z.nullable(z.string()),
+  path: z.nullable(z.string()),
   outcome: z.enum(['answered', 'refused', 'failed', 'cancelled', 'timed_out']),
   status: z.int(),
-  code: z.string().nullable(),
-  blame: z.enum(['caller', 'gateway', 'upstream', 'connection']).nullable(),
+  code: z.nullable(z.string()),
+  blame: z.nullable(z.enum(['caller', 'gateway', 'upstream', 'connection'])),
   started_at: time,
   latency_ms: z.number(),
-  request_bytes: z.int().nullable(),
-  response_bytes: z.int().nullable(),
+  request_bytes: z.nullable(z.int()),
+  response_bytes: z.nullable(z.int()),
 });
 
 /** One call with its evidence: the head of a masked error body. */
-export const callDetailAnswer = callAnswer.extend({ evidence: z.string().nullable() });
+export const callDetailAnswer = z.extend(callAnswer, { evidence: z.nullable(z.string()) });
 
 const toWire = (row: CallRow): z.output<typeof callAnswer> => ({
   id: row.id,

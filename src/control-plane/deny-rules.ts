@@ -2,7 +2,7 @@
  * Deny rules: guardrails for every role of a tenant and the tenants below. Promises: a rule says something; what it names exists.
  * Operations read by `operations.ts`.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { denyRulesPerTenantMax, hostCharsMax, noteCharsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -10,43 +10,44 @@ import { judgeHost } from '../domain/egress/hostname';
 import type { Refusal } from '../domain/refusal';
 import type { DenyRuleRecord } from '../ports/store';
 import { invalid } from './body';
-import { dated, datedWire, reference } from './fields';
+import { dated, datedWire, reference, text } from './fields';
+import { knownPrincipal, knownProject } from './known';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
 import { methods } from './routes';
-import { knownProject } from './upstreams';
 
 /** Body of a deny rule: the parts that are given must all match. */
 export const denyRuleBody = z
   .strictObject({
     host: z
-      .string()
-      .min(1)
-      .max(hostCharsMax)
-      .nullable()
-      .default(null)
-      .describe('A host, or *.example.com for every host below it.'),
-    path: z.string().nullable().default(null).describe('A prefix at a segment boundary.'),
-    method: z.enum(methods).nullable().default(null),
-    principal_id: reference.nullable().default(null),
-    project_id: reference.nullable().default(null),
-    note: z.string().max(noteCharsMax).nullable().default(null),
+      ._default(z.nullable(text(hostCharsMax)), null)
+      .check(z.describe('A host, or *.example.com for every host below it.')),
+    path: z
+      ._default(z.nullable(z.string()), null)
+      .check(z.describe('A prefix at a segment boundary.')),
+    method: z._default(z.nullable(z.enum(methods)), null),
+    principal_id: z._default(z.nullable(reference), null),
+    project_id: z._default(z.nullable(reference), null),
+    note: z._default(z.nullable(z.string().check(z.maxLength(noteCharsMax))), null),
   })
-  .refine((rule) => Object.entries(rule).some(([name, part]) => name !== 'note' && part !== null), {
-    error: 'give at least one of host, path, method, principal_id, project_id',
-  });
+  .check(
+    z.refine(
+      (rule) => Object.entries(rule).some(([name, part]) => name !== 'note' && part !== null),
+      'give at least one of host, path, method, principal_id, project_id',
+    ),
+  );
 
 /** A deny rule on the wire. */
 export const denyRuleAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
-  host: z.string().nullable(),
-  path: z.string().nullable(),
-  method: z.string().nullable(),
-  principal_id: z.string().nullable(),
-  project_id: z.string().nullable(),
-  note: z.string().nullable(),
+  host: z.nullable(z.string()),
+  path: z.nullable(z.string()),
+  method: z.nullable(z.string()),
+  principal_id: z.nullable(z.string()),
+  project_id: z.nullable(z.string()),
+  note: z.nullable(z.string()),
   ...dated,
 });
 
@@ -176,14 +177,6 @@ async function judged(
     projectId: body.project_id,
     note: body.note,
   });
-}
-
-async function knownPrincipal(call: Call, id: string | null): Promise<Result<void, Refusal>> {
-  if (id === null) return ok(undefined);
-  const known = await call.services.store.principals.get(call.tenantId, id);
-  if (known.ok) return ok(undefined);
-  if (known.error.code !== 'resource.not_found') return known;
-  return err(invalid({ path: 'principal_id', message: 'names no principal of yours' }));
 }
 
 /**

@@ -1,30 +1,32 @@
 /** Fields that several resources share: names, ids, times, and their zod shapes. Called by the resource files. */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { nameCharsMax, slugCharsMax } from '../base/limits';
 import type { Dated } from '../ports/store';
 
+/** Text of at least one character. */
+export const text = (charsMax: number) => z.string().check(z.minLength(1), z.maxLength(charsMax));
+
+/** A whole number within bounds. */
+export const whole = (min: number, max: number) => z.int().check(z.gte(min), z.lte(max));
+
 /** A name that people read: no control characters, no white space at the ends. */
-export const displayName = z
-  .string()
-  .min(1)
-  .max(nameCharsMax)
-  .regex(/^[^\p{C}\s](?:[^\p{C}]*[^\p{C}\s])?$/u, 'must be printable text without outer spaces');
+export const displayName = text(nameCharsMax).check(
+  z.regex(/^[^\p{C}\s](?:[^\p{C}]*[^\p{C}\s])?$/u, 'must be printable text without outer spaces'),
+);
 
 /** A name that stands in a path or a reference. */
-export const slug = z
-  .string()
-  .min(1)
-  .max(slugCharsMax)
-  .regex(
+export const slug = text(slugCharsMax).check(
+  z.regex(
     /^[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?$/,
     'may hold lower-case letters, digits, dots, dashes and underscores, and starts with a letter or digit',
-  );
+  ),
+);
 
 /** An id that a body refers to; whether it exists is the handler's question. */
-export const reference = z.string().max(slugCharsMax);
+export const reference = z.string().check(z.maxLength(slugCharsMax));
 
 /** Whether tenants below may use it. */
-export const visibility = z.enum(['private', 'descendants']).default('private');
+export const visibility = z._default(z.enum(['private', 'descendants']), 'private');
 
 /** RFC 3339 in UTC. */
 export const time = z.iso.datetime();

@@ -2,20 +2,24 @@
  * Header rules of an upstream, from the wire and back. Promises: names are tokens (RFC 9110 section 5.1), lower-case and not ours to
  * give away; values are printable ASCII, so no rule can break a message. Pure. Called by upstreams and bindings.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { fieldNameCharsMax, fieldValueCharsMax, headerEditsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { HeaderEdits, HeaderRules } from '../domain/catalog/upstream';
 import type { FieldIssue } from '../domain/refusal';
 import { untouchableHeaders } from '../domain/relay/header-policy';
 import { weirPrefix } from '../http/header-names';
+import { text } from './fields';
 
-const headerName = z.string().min(1).max(fieldNameCharsMax);
-const headerValue = z.string().max(fieldValueCharsMax);
-const values = z.record(headerName, headerValue).default({});
-const edits = z
-  .strictObject({ remove: z.array(headerName).default([]), set: values, add: values })
-  .default({ remove: [], set: {}, add: {} });
+const headerName = text(fieldNameCharsMax);
+const headerValue = z.string().check(z.maxLength(fieldValueCharsMax));
+const values = z._default(z.record(headerName, headerValue), {});
+const names = z._default(z.array(headerName), []);
+const edits = z._default(z.strictObject({ remove: names, set: values, add: values }), {
+  remove: [],
+  set: {},
+  add: {},
+});
 
 /** Header rules of both directions. */
 export const headerRulesBody = z.strictObject({ request: edits, response: edits });

@@ -2,7 +2,7 @@
  * Access keys of principals. Promises: the token is in the answer that makes it and nowhere else; a key gives nothing that its maker
  * has not; its lists name what exists in the tenant. Operations read by `operations.ts`.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { accessListMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -18,21 +18,21 @@ import { listed, pageOf, pageQuery } from './pagination';
 /** Characters of a token that a list shows: `wk_`, the version and four random ones. */
 const hintChars = 8;
 
-const accessList = z.array(reference).max(accessListMax).nullable().default(null);
+const accessList = (description: string) =>
+  z
+    ._default(z.nullable(z.array(reference).check(z.maxLength(accessListMax))), null)
+    .check(z.describe(description));
 const mutable = {
   name: displayName,
   permissions: z
-    .array(z.enum(permissions))
-    .max(permissions.length)
-    .nullable()
-    .default(null)
-    .describe('Narrows what the role allows; null leaves it as it is.'),
-  upstream_access: accessList.describe('Upstream ids that the key may call; null is all.'),
-  project_access: accessList.describe('Project ids whose upstreams the key may call; null is all.'),
-  expires_at: z.iso
-    .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
-    .nullable()
-    .default(null),
+    ._default(z.nullable(z.array(z.enum(permissions)).check(z.maxLength(permissions.length))), null)
+    .check(z.describe('Narrows what the role allows; null leaves it as it is.')),
+  upstream_access: accessList('Upstream ids that the key may call; null is all.'),
+  project_access: accessList('Project ids whose upstreams the key may call; null is all.'),
+  expires_at: z._default(
+    z.nullable(z.iso.datetime({ offset: true, error: 'must be an RFC 3339 date and time' })),
+    null,
+  ),
 };
 
 /** Body of a change. */
@@ -48,17 +48,17 @@ export const keyAnswer = z.object({
   principal_id: z.string(),
   name: z.string(),
   hint: z.string(),
-  permissions: z.array(z.enum(permissions)).nullable(),
-  upstream_access: z.array(z.string()).nullable(),
-  project_access: z.array(z.string()).nullable(),
-  expires_at: time.nullable(),
-  revoked_at: time.nullable(),
+  permissions: z.nullable(z.array(z.enum(permissions))),
+  upstream_access: z.nullable(z.array(z.string())),
+  project_access: z.nullable(z.array(z.string())),
+  expires_at: z.nullable(time),
+  revoked_at: z.nullable(time),
   ...dated,
 });
 
 /** The only answer with a token. */
-export const newKeyAnswer = keyAnswer.extend({
-  token: z.string().describe('Shown once; only its SHA-256 is kept.'),
+export const newKeyAnswer = z.extend(keyAnswer, {
+  token: z.string().check(z.describe('Shown once; only its SHA-256 is kept.')),
 });
 
 const list = <T>(items: readonly T[] | null): T[] | null => (items === null ? null : [...items]);

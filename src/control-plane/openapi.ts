@@ -2,22 +2,23 @@
  * The OpenAPI 3.1 document of the management API, made from the operations table and the very schemas that validate requests.
  * Promises: nothing is described that does not exist, and nothing exists that is not described. Served at `/openapi.json` by `app.ts`.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { apiBase, type Operation } from './operation';
 import { operations } from './operations';
 
 const version = '0.1.0';
 
 const problem = z.object({
-  type: z.string().describe('urn:weir:problem: and a code.'),
+  type: z.string().check(z.describe('urn:weir:problem: and a code.')),
   title: z.string(),
   status: z.int(),
   detail: z.string(),
   blame: z.enum(['caller', 'gateway', 'upstream', 'connection']),
-  errors: z
-    .array(z.object({ path: z.string(), message: z.string() }))
-    .optional()
-    .describe('The fields that were refused.'),
+  errors: z.optional(
+    z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .check(z.describe('The fields that were refused.')),
+  ),
 });
 
 /** The document as JSON. */
@@ -114,7 +115,7 @@ function operationId({ method, path }: Operation): string {
   return method.toLowerCase() + upper.join('');
 }
 
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+function jsonSchema(schema: z.ZodMiniType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io });
   return rest;
 }

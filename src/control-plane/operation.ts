@@ -3,7 +3,7 @@
  * Promises: a handler gets a body that its schema accepted and must give what its answer schema describes (the compiler checks it).
  * Called by the resource files (make rows) and by `api.ts`, `openapi.ts` (read them).
  */
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { assert } from '../base/assert';
 import type { Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
@@ -84,9 +84,9 @@ interface Head {
 }
 
 export interface Operation extends Required<Head> {
-  readonly body: z.ZodType | null;
+  readonly body: z.ZodMiniType | null;
   readonly status: 200 | 201 | 204;
-  readonly answer: z.ZodType | null;
+  readonly answer: z.ZodMiniType | null;
   /** `body` is the parsed JSON document, `undefined` when the operation takes none. */
   readonly run: (call: Call, body: unknown) => Promise<Result<unknown, Refusal>>;
 }
@@ -94,7 +94,7 @@ export interface Operation extends Required<Head> {
 type Handled<T> = Promise<Result<T, Refusal>>;
 
 /** A row without a body and with an answer. */
-export function answering<A extends z.ZodType>(
+export function answering<A extends z.ZodMiniType>(
   spec: Head & { readonly answer: A; readonly handle: (call: Call) => Handled<z.output<A>> },
 ): Operation {
   const { handle, answer, ...head } = spec;
@@ -102,7 +102,7 @@ export function answering<A extends z.ZodType>(
 }
 
 /** A row with a body and an answer. */
-export function writing<B extends z.ZodType, A extends z.ZodType>(
+export function writing<B extends z.ZodMiniType, A extends z.ZodMiniType>(
   spec: Head & {
     readonly body: B;
     readonly status: 200 | 201;

@@ -2,7 +2,7 @@
  * Pagination: `?limit=` and an opaque `?cursor=`; rows ordered by id.
  * Promises: a page holds at most {@link pageSizeMax} rows; `next_cursor` is null on the last page and only there. Called by the lists.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { type IdPrefix, isId } from '../base/ids';
 import { cursorCharsMax, pageSizeDefault, pageSizeMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -18,8 +18,8 @@ export const pageQuery: Readonly<Record<string, QueryField>> = {
 };
 
 /** The answer of a list. */
-export const pageOf = <S extends z.ZodType>(row: S) =>
-  z.object({ data: z.array(row), next_cursor: z.string().nullable() });
+export const pageOf = <S extends z.ZodMiniType>(row: S) =>
+  z.object({ data: z.array(row), next_cursor: z.nullable(z.string()) });
 
 /** The page that a query asks for. Refuses with `validation.error` on `limit` or `cursor`. */
 export function pageAsked(

@@ -2,7 +2,7 @@
  * The endpoint pool of an upstream: judged hosts, the resolver's word on names, the alias. Promises: nothing is registered that a call
  * would be refused for; what can be derived as alias is derived (digest B4). Called by upstreams.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { hostCharsMax, poolEndpointsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Endpoint } from '../domain/catalog/upstream';
@@ -16,18 +16,13 @@ import {
 } from '../domain/egress/target-url';
 import type { FieldIssue, Refusal, UrlFault } from '../domain/refusal';
 import { invalid } from './body';
+import { text, whole } from './fields';
 import type { Call } from './operation';
 
 /** The pool as it is sent; the port defaults to the scheme's. */
 export const endpointsBody = z
-  .array(
-    z.strictObject({
-      host: z.string().min(1).max(hostCharsMax),
-      port: z.int().min(1).max(65_535).optional(),
-    }),
-  )
-  .min(1)
-  .max(poolEndpointsMax);
+  .array(z.strictObject({ host: text(hostCharsMax), port: z.optional(whole(1, 65_535)) }))
+  .check(z.minLength(1), z.maxLength(poolEndpointsMax));
 
 /** What a body says about its pool. */
 export interface PoolBody {

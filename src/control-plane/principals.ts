@@ -1,5 +1,5 @@
 /** Principals: who calls; a role inside one tenant, and any number of keys. Operations read by `operations.ts`. */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { ok } from '../base/result';
 import { roles } from '../domain/tenancy/access';
@@ -13,7 +13,7 @@ import { listed, pageOf, pageQuery } from './pagination';
 export const principalBody = z.strictObject({
   name: displayName,
   role: z.enum(roles),
-  enabled: z.boolean().default(true),
+  enabled: z._default(z.boolean(), true),
 });
 
 /** A principal on the wire. */

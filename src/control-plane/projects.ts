@@ -1,5 +1,5 @@
 /** Projects: named parts of a tenant that upstreams, deny rules and keys refer to. Operations read by `operations.ts`. */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { ok } from '../base/result';
 import type { ProjectRecord } from '../ports/store';

@@ -2,7 +2,7 @@
  * Routes: what of an upstream may be called. Promises: two enabled routes of one upstream never share path, priority and method.
  * Operations read by `operations.ts`.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import {
   fieldNameCharsMax,
@@ -14,7 +14,7 @@ import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import type { RouteRecord } from '../ports/store';
 import { invalid } from './body';
-import { dated, datedWire, reference } from './fields';
+import { dated, datedWire, reference, text, whole } from './fields';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
@@ -27,19 +27,17 @@ const distinct = (items: readonly string[]): boolean => new Set(items).size === 
 const mutable = {
   methods: z
     .array(z.enum(methods))
-    .min(1)
-    .max(methods.length)
-    .refine(distinct, 'names a method twice'),
-  path: z.string().describe('A prefix at a segment boundary, below the base path.'),
+    .check(z.minLength(1), z.maxLength(methods.length), z.refine(distinct, 'names a method twice')),
+  path: z.string().check(z.describe('A prefix at a segment boundary, below the base path.')),
   query_allowlist: z
-    .array(z.string().min(1).max(fieldNameCharsMax))
-    .max(queryAllowlistMax)
-    .nullable()
-    .default([])
-    .describe('Allowed query names; null allows every name, an empty list none.'),
-  suffix_mode: z.enum(['disabled', 'append']).default('append'),
-  priority: z.int().min(-routePriorityMax).max(routePriorityMax).default(0),
-  enabled: z.boolean().default(true),
+    ._default(
+      z.nullable(z.array(text(fieldNameCharsMax)).check(z.maxLength(queryAllowlistMax))),
+      [],
+    )
+    .check(z.describe('Allowed query names; null allows every name, an empty list none.')),
+  suffix_mode: z._default(z.enum(['disabled', 'append']), 'append'),
+  priority: z._default(whole(-routePriorityMax, routePriorityMax), 0),
+  enabled: z._default(z.boolean(), true),
 };
 
 /** Body of a change. */
@@ -55,7 +53,7 @@ export const routeAnswer = z.object({
   upstream_id: z.string(),
   methods: z.array(z.string()),
   path: z.string(),
-  query_allowlist: z.array(z.string()).nullable(),
+  query_allowlist: z.nullable(z.array(z.string())),
   suffix_mode: z.enum(['disabled', 'append']),
   priority: z.int(),
   enabled: z.boolean(),

@@ -2,7 +2,7 @@
  * Secrets: a name and a value that is sealed on its way in. Promises: no operation gives a value back. Operations read by
  * `operations.ts`; the sealing also by `vault.ts`.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { secretBytesMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -19,11 +19,11 @@ const fits = (value: string): boolean => encoder.encode(value).length <= secretB
 /** Body of a secret. A lone surrogate has no UTF-8 form: sealing it would store another value. */
 export const secretBody = z.strictObject({
   name: slug,
-  value: z
-    .string()
-    .min(1)
-    .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
-    .refine(fits, `may have at most ${secretBytesMax} bytes`),
+  value: z.string().check(
+    z.minLength(1),
+    z.refine((value) => value.isWellFormed(), 'must be well-formed Unicode'),
+    z.refine(fits, `may have at most ${secretBytesMax} bytes`),
+  ),
   visibility,
 });
 
@@ -32,7 +32,7 @@ export const secretAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
   name: z.string(),
-  reference: z.string().describe('What a binding names: cred://name.'),
+  reference: z.string().check(z.describe('What a binding names: cred://name.')),
   visibility: z.enum(['private', 'descendants']),
   ...dated,
 });

@@ -2,7 +2,7 @@
  * Tenants: the tree that owns configuration and money. Promises: a parent never changes, so there is no cycle; a tenant's ledger is its
  * own or an ancestor's, and only who acts at or above that ancestor may choose it. Operations read by `operations.ts`.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { isId, newId } from '../base/ids';
 import { tenantDepthMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -30,11 +30,10 @@ const regions = [
 
 const mutable = {
   name: displayName,
-  home_region: z.enum(regions).nullable().default(null),
-  ledger_tenant_id: reference
-    .nullable()
-    .default(null)
-    .describe('The tenant whose ledger pays: itself (null) or an ancestor.'),
+  home_region: z._default(z.nullable(z.enum(regions)), null),
+  ledger_tenant_id: z
+    ._default(z.nullable(reference), null)
+    .check(z.describe('The tenant whose ledger pays: itself (null) or an ancestor.')),
 };
 
 /** Body of a change. */
@@ -43,21 +42,22 @@ export const tenantBody = z.strictObject(mutable);
 /** Body of a new tenant. */
 export const newTenantBody = z.strictObject({
   ...mutable,
-  parent_id: reference
-    .nullable()
-    .optional()
-    .describe(
-      'The tenant above; by default the one that is acted in. Only the operator makes roots.',
-    ),
+  parent_id: z.optional(
+    z
+      .nullable(reference)
+      .check(
+        z.describe('The tenant above; by default the acting one. Null, a root: operator only.'),
+      ),
+  ),
 });
 
 /** A tenant on the wire. */
 export const tenantAnswer = z.object({
   id: z.string(),
-  parent_id: z.string().nullable(),
+  parent_id: z.nullable(z.string()),
   name: z.string(),
   depth: z.int(),
-  home_region: z.string().nullable(),
+  home_region: z.nullable(z.string()),
   ledger_tenant_id: z.string(),
   ...dated,
 });

@@ -3,84 +3,26 @@
  * an upstream with a `platform_setting` is made and changed by the operator only, because whoever chooses the host gets the value.
  * Operations read by `operations.ts`.
  */
-import * as z from 'zod';
 import { newId } from '../base/ids';
-import {
-  aliasCharsMax,
-  bindingsMax,
-  firstByteTimeoutDefaultMs,
-  firstByteTimeoutMaxMs,
-  idleTimeoutDefaultMs,
-  idleTimeoutMaxMs,
-  tagsMax,
-} from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Binding } from '../domain/catalog/upstream';
 import type { Refusal } from '../domain/refusal';
 import type { UpstreamRecord } from '../ports/store';
-import {
-  type BindingBody,
-  bindingAnswer,
-  bindingBody,
-  bindingWire,
-  judgeBindings,
-  secretNames,
-} from './bindings';
+import { type BindingBody, judgeBindings, secretNames } from './bindings';
 import { invalid } from './body';
-import { dated, datedWire, reference, slug, visibility } from './fields';
-import { headerRulesBody, headerRulesWire, judgeHeaderRules } from './header-rules';
+import { judgeHeaderRules } from './header-rules';
+import { knownProject } from './known';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { basePath } from './paths';
-import { endpointsBody, judgePool } from './pool';
-
-const timeout = (maxMs: number, defaultMs: number) => z.int().min(1).max(maxMs).default(defaultMs);
-
-/** Body of an upstream. */
-export const upstreamBody = z.strictObject({
-  name: slug,
-  project_id: reference.nullable().default(null),
-  alias: z
-    .string()
-    .max(aliasCharsMax)
-    .optional()
-    .describe('Only for pools that it cannot be derived from.'),
-  scheme: z.enum(['https', 'http']).default('https'),
-  endpoints: endpointsBody,
-  base_path: z.string().default(''),
-  bindings: z.array(bindingBody).max(bindingsMax).default([]),
-  header_rules: headerRulesBody.nullable().default(null),
-  first_byte_timeout_ms: timeout(firstByteTimeoutMaxMs, firstByteTimeoutDefaultMs),
-  idle_timeout_ms: timeout(idleTimeoutMaxMs, idleTimeoutDefaultMs),
-  visibility,
-  enabled: z.boolean().default(true),
-  track_body: z.boolean().default(false),
-  tags: z.array(slug).max(tagsMax).default([]),
-});
-type UpstreamBody = z.output<typeof upstreamBody>;
-
-/** An upstream on the wire. */
-export const upstreamAnswer = z.object({
-  id: z.string(),
-  tenant_id: z.string(),
-  name: z.string(),
-  project_id: z.string().nullable(),
-  alias: z.string(),
-  scheme: z.enum(['https', 'http']),
-  endpoints: z.array(z.object({ host: z.string(), port: z.int() })),
-  base_path: z.string(),
-  bindings: z.array(bindingAnswer),
-  header_rules: headerRulesBody.nullable(),
-  first_byte_timeout_ms: z.int(),
-  idle_timeout_ms: z.int(),
-  visibility: z.enum(['private', 'descendants']),
-  enabled: z.boolean(),
-  track_body: z.boolean(),
-  needs_target_host: z.boolean(),
-  tags: z.array(z.string()),
-  ...dated,
-});
-type UpstreamAnswer = z.output<typeof upstreamAnswer>;
+import { judgePool } from './pool';
+import {
+  type UpstreamAnswer,
+  type UpstreamBody,
+  upstreamAnswer,
+  upstreamBody,
+  upstreamWire,
+} from './upstream-wire';
 
 /** The operations on upstreams. */
 export const upstreamOperations: readonly Operation[] = [
@@ -147,7 +89,7 @@ async function list(call: Call) {
   if (!page.ok) return page;
   const names = await visibleNames(call, page.value.data);
   if (!names.ok) return names;
-  const data = page.value.data.map((row) => toWire(row, names.value));
+  const data = page.value.data.map((row) => upstreamWire(row, names.value));
   return ok({ data, next_cursor: page.value.next_cursor });
 }
 
@@ -226,18 +168,6 @@ function operatorsOwn(
   return err({ code: 'authz.forbidden', needs: 'operator' });
 }
 
-/** Whether a body's project is one of the tenant's. Refuses with `validation.error` on `project_id`. */
-export async function knownProject(
-  call: Call,
-  projectId: string | null,
-): Promise<Result<void, Refusal>> {
-  if (projectId === null) return ok(undefined);
-  const known = await call.services.store.projects.existing(call.tenantId, [projectId]);
-  if (!known.ok) return known;
-  if (known.value.length > 0) return ok(undefined);
-  return err(invalid({ path: 'project_id', message: 'names no project of yours' }));
-}
-
 /** Bindings with their secrets looked up along the tenant chain, the closest of a name first. */
 async function boundBindings(
   call: Call,
@@ -257,7 +187,7 @@ async function boundBindings(
 
 async function shown(call: Call, row: UpstreamRecord): Promise<Result<UpstreamAnswer, Refusal>> {
   const names = await visibleNames(call, [row]);
-  return names.ok ? ok(toWire(row, names.value)) : names;
+  return names.ok ? ok(upstreamWire(row, names.value)) : names;
 }
 
 /** Names, by id, of the bound secrets that the tenant may see. */
@@ -272,24 +202,3 @@ async function visibleNames(
   const found = await call.services.store.secrets.visibleIds(call.facts.chain, ids);
   return found.ok ? ok(new Map(found.value.map((secret) => [secret.id, secret.name]))) : found;
 }
-
-const toWire = (row: UpstreamRecord, names: ReadonlyMap<string, string>): UpstreamAnswer => ({
-  id: row.id,
-  tenant_id: row.tenantId,
-  name: row.name,
-  project_id: row.projectId,
-  alias: row.alias,
-  scheme: row.scheme,
-  endpoints: [...row.endpoints],
-  base_path: row.basePath,
-  bindings: row.bindings.map((binding) => bindingWire(binding, names)),
-  header_rules: headerRulesWire(row.headerRules),
-  first_byte_timeout_ms: row.firstByteTimeoutMs,
-  idle_timeout_ms: row.idleTimeoutMs,
-  visibility: row.visibility,
-  enabled: row.enabled,
-  track_body: row.trackBody,
-  needs_target_host: row.needsTargetHost,
-  tags: [...row.tags],
-  ...datedWire(row),
-});

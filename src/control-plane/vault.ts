@@ -3,25 +3,25 @@
  * meanwhile, because every version in use stays until nothing uses it; a step that is repeated or cut off loses nothing; a secret that
  * somebody writes meanwhile keeps the new value. Operations read by `operations.ts`.
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { rotationStepMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import type { Resealed, Rewrapped } from '../ports/store';
 import type { SealedSecret, WrappedDataKey } from '../ports/vault';
+import { whole } from './fields';
 import { type Call, type Operation, writing } from './operation';
 import { reachable } from './tenants';
 
 const stepBody = z.strictObject({
   limit: z
-    .int()
-    .min(1)
-    .max(rotationStepMax)
-    .default(rotationStepMax)
-    .describe('Rows of this step.'),
+    ._default(whole(1, rotationStepMax), rotationStepMax)
+    .check(z.describe('Rows of this step.')),
 });
 
-const unreadable = z.int().describe('Rows of this step that do not open; they stay as they are.');
+const unreadable = z
+  .int()
+  .check(z.describe('Rows of this step that do not open; they stay as they are.'));
 const rewrapAnswer = z.object({ rewrapped: z.int(), remaining: z.int(), unreadable });
 const resealAnswer = z.object({ resealed: z.int(), remaining: z.int(), unreadable });
 

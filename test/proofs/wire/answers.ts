@@ -6,7 +6,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { holds, same } from '../../support/proof.ts';
 import { headersOf } from '../../support/raw-client.ts';
 import { reply, type RecordedRequest } from '../../support/recording-origin.ts';
-import { chunk, comesBack, relay, sameBytes, sized, type Stand, vendorLines, type WireRow, write } from './stand.ts';
+import { bytesOf, chunk, comesBack, open, relay, sameBytes, sized, type Stand, vendorLines, type WireRow, write } from './stand.ts';
 
 const target = (stand: Stand): string => `${stand.bound.path}/a`;
 const chunked = 'Transfer-Encoding: chunked';
@@ -27,7 +27,7 @@ const cut = (head: string, how: 'end' | 'reset') => ({ connection }: RecordedReq
 
 export const answerRows: readonly WireRow[] = [
   {
-    n: 0,
+    n: 76,
     kind: 'kept',
     title: 'Status and reason phrase come back, a made-up or empty reason included',
     why: 'digest A11: an answer of theirs is relayed whatever its status',
@@ -38,7 +38,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 77,
     kind: 'kept',
     title: '4xx and 5xx answers come back as theirs, marked X-Weir-Error-Source: upstream',
     why: 'decisions section 6: an upstream error is an answer',
@@ -49,7 +49,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 42,
     kind: 'change',
     title: 'Four headers are added: X-Weir-Call-Id, X-Weir-Error-Source, X-Content-Type-Options: nosniff, Content-Security-Policy: sandbox',
     why: 'digest A3 answers; decisions section 6',
@@ -60,7 +60,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 43,
     kind: 'change',
     title: "A vendor's own Content-Security-Policy stays beside ours; its X-Content-Type-Options is replaced",
     why: 'policies add up (CSP 3 section 8.1): neither side loosens the other',
@@ -72,7 +72,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 44,
     kind: 'change',
     title: 'X-Weir-* headers of an upstream are dropped: it cannot speak for the gateway',
     why: 'digest B5: x-oagw-* removed from answers',
@@ -83,7 +83,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 45,
     kind: 'change',
     title: 'Hop-by-hop headers of an answer are dropped',
     why: 'digest A3 answers; RFC 9110 7.6.1',
@@ -94,7 +94,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 78,
     kind: 'kept',
     cases: ['C001'],
     title: 'Set-Cookie lines come back one by one, in their order, with their bytes; 3 and 60 of them',
@@ -110,7 +110,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 46,
     kind: 'change',
     title: "A Set-Cookie of Weir's own cookie names is dropped; the others keep their order",
     why: 'digest A3 answers: no fixation; C007',
@@ -122,7 +122,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 79,
     kind: 'kept',
     cases: ['C008'],
     title: 'Non-ASCII bytes in header values come back as the same bytes',
@@ -133,7 +133,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 80,
     kind: 'kept',
     title: 'Names keep their case, repeated lines of other names stay apart and in order',
     why: 'digest A3: all else relayed',
@@ -141,21 +141,21 @@ export const answerRows: readonly WireRow[] = [
       verbatim(stand, '200 OK', ['X-DUP: 1', 'X-DUP: 2', 'x-RateLimit-Remaining: 7', 'ETag: "a"', 'X-Empty: '], 'x'),
   },
   {
-    n: 0,
+    n: 81,
     kind: 'kept',
     title: '40 KiB of response headers come back whole',
     why: 'C011: a limit of ours must not blame the vendor; there is none here',
     run: (stand) => verbatim(stand, '200 OK', Array.from({ length: 40 }, (_, i) => `X-L${i}: ${'v'.repeat(1_024)}`), 'x'),
   },
   {
-    n: 0,
+    n: 82,
     kind: 'kept',
     title: 'A Content-Length answer keeps its length and every byte',
     why: 'digest A3 answers',
     run: (stand) => verbatim(stand, '200 OK', ['Content-Type: application/octet-stream'], Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7) % 256))),
   },
   {
-    n: 0,
+    n: 83,
     kind: 'kept',
     title: 'A chunked answer stays chunked and keeps every byte',
     why: 'digest A3 answers',
@@ -166,7 +166,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 47,
     kind: 'change',
     title: 'An answer that ends with its connection comes back chunked',
     why: 'the caller’s connection stays open; RFC 9112 6.3',
@@ -176,7 +176,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 84,
     kind: 'kept',
     cases: ['C015'],
     title: '204, 205 and 304 come back without a body, their headers kept',
@@ -194,7 +194,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 85,
     kind: 'kept',
     title: 'HEAD keeps the Content-Length of the answer, of a 304 too',
     why: 'digest A3 answers; RFC 9110 9.3.2',
@@ -207,7 +207,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 86,
     kind: 'kept',
     cases: ['C021'],
     title: 'A gzip body comes back as the same bytes, with its Content-Encoding and Content-Length',
@@ -223,7 +223,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 87,
     kind: 'kept',
     cases: ['C023'],
     title: 'br, zstd, deflate, unknown and stacked codings come back as the same bytes, chunked or not',
@@ -247,7 +247,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 88,
     kind: 'kept',
     title: 'A body that is not what its Content-Encoding says comes back as it is',
     why: 'the gateway does not look inside',
@@ -256,7 +256,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 89,
     kind: 'kept',
     title: 'No coding is added to a plain body, whatever the caller accepts',
     why: 'digest A3: the body is relayed raw',
@@ -269,7 +269,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 90,
     kind: 'kept',
     title: 'Redirects 301, 302, 303, 307 and 308 are never followed; Location comes back byte for byte',
     why: 'digest A3 mechanics: a redirect would carry the credential to another host',
@@ -282,7 +282,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 91,
     kind: 'kept',
     title: 'Ranges and conditionals pass in both directions: 206, 416, Range, If-Range, Content-Range',
     why: 'no cache stands between: cf.cacheTtl -1',
@@ -296,7 +296,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 48,
     kind: 'change',
     title: "The upstream's header rules edit the answer: remove, then set, then add",
     why: 'digest B5 rule order; registered by the tenant',
@@ -309,7 +309,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 92,
     kind: 'kept',
     cases: ['C018'],
     title: 'An answer that breaks in its middle breaks for the caller too: short length, no last chunk, never a clean end',
@@ -331,19 +331,18 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 93,
     kind: 'kept',
     title: 'Several requests on one connection of the caller get their answers in order',
     why: 'RFC 9112 9.3.2: pipelining is the runtime’s, no answer may be lost or mixed',
     run: async (stand) => {
       stand.origin.answer(({ connection, target: asked }) => void write(connection.socket, reply('200 OK', [], asked).toString('latin1')));
-      const { RawConnection } = await import('../../support/raw-client.ts');
-      const { bytesOf } = await import('./stand.ts');
-      const connection = await RawConnection.open(stand.gateway.port);
+      const targets = ['/p1', '/p2', '/p3'];
+      const connection = await open(stand, { target: stand.bound.path + targets[0] });
       try {
-        const targets = ['/p1', '/p2', '/p3'];
-        connection.send(Buffer.concat(targets.map((t) => bytesOf(stand, { target: stand.bound.path + t }))));
-        await connection.until(() => connection.bytes.toString('latin1').split('HTTP/1.1 200').length === 4 && connection.bytes.includes('/p3'));
+        const rest = targets.slice(1).map((t) => bytesOf(stand, { target: stand.bound.path + t }));
+        connection.send(Buffer.concat(rest));
+        await connection.until(() => connection.bytes.includes('/p3'));
         const bodies = connection.bytes.toString('latin1').match(/\/p\d/g);
         sameBytes(Buffer.from((bodies ?? []).join()), targets.join(), 'bodies');
       } finally {

@@ -20,8 +20,15 @@ async function bound(
 }
 
 /** A row: one header binding, rendered so. */
-const rendered = (title: string, why: string, secret: string, binding: Binding, line: string): WireRow => ({
-  n: 0,
+const rendered = (
+  n: number,
+  title: string,
+  why: string,
+  secret: string,
+  binding: Binding,
+  line: string,
+): WireRow => ({
+  n,
   kind: 'change',
   title,
   why,
@@ -36,7 +43,7 @@ const json = ['Content-Type: application/json'];
 
 export const bindingRows: readonly WireRow[] = [
   {
-    n: 0,
+    n: 30,
     kind: 'change',
     cases: ['C004'],
     title: 'A header binding replaces every line of its name, in any case; other repeats stay',
@@ -50,7 +57,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 31,
     kind: 'change',
     cases: ['C037'],
     title: 'A query binding replaces every pair of its decoded name, in the place of the first; others keep their bytes',
@@ -76,7 +83,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 32,
     kind: 'change',
     title: 'A JSON binding adds its top-level field; every other byte of the body stays',
     why: 'digest A3 rule 5; spliced, not printed again: number spellings, escapes and spaces survive',
@@ -98,7 +105,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 33,
     kind: 'change',
     title: 'A JSON binding replaces the value of a field that the caller sent, in its place',
     why: 'digest A3 rule 5; names are compared decoded',
@@ -115,7 +122,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 34,
     kind: 'change',
     title: 'Several bindings of one upstream apply to one call',
     why: 'digest A4',
@@ -140,29 +147,29 @@ export const bindingRows: readonly WireRow[] = [
       );
     },
   },
-  rendered('A constant is set without a secret', 'digest A4: required version headers', '', {
+  rendered(35, 'A constant is set without a secret', 'digest A4: required version headers', '', {
     name: 'anthropic-version',
     value: '2023-06-01',
   }, 'anthropic-version: 2023-06-01'),
-  rendered('The bearer injector writes Bearer and the secret', 'RFC 6750 2.1', 'tok-1234567', {
+  rendered(36, 'The bearer injector writes Bearer and the secret', 'RFC 6750 2.1', 'tok-1234567', {
     name: 'Authorization',
     injector: 'bearer',
   }, 'Authorization: Bearer tok-1234567'),
-  rendered('The basic injector writes base64 of user:password as UTF-8', 'RFC 7617 2.1', 'us\u00e9r:p@ss:w', {
+  rendered(37, 'The basic injector writes base64 of user:password as UTF-8', 'RFC 7617 2.1', 'us\u00e9r:p@ss:w', {
     name: 'Authorization',
     injector: 'basic',
   }, `Authorization: Basic ${Buffer.from('us\u00e9r:p@ss:w', 'utf8').toString('base64')}`),
-  rendered('The custom injector writes its format around the secret', 'digest A4', 'tok-$&-1234', {
+  rendered(38, 'The custom injector writes its format around the secret', 'digest A4', 'tok-$&-1234', {
     name: 'Authorization',
     injector: 'custom',
     format: 'Token token="{secret}", v=1',
   }, 'Authorization: Token token="tok-$&-1234", v=1'),
-  rendered('A secret that is a JSON object gives the field that secret_field names', 'digest A4', '{"id":"a","key":"field-value"}', {
+  rendered(39, 'A secret that is a JSON object gives the field that secret_field names', 'digest A4', '{"id":"a","key":"field-value"}', {
     name: 'x-vendor-key',
     secret_field: 'key',
   }, 'x-vendor-key: field-value'),
   {
-    n: 0,
+    n: 40,
     kind: 'change',
     title: 'A platform_setting binding sets a value of the deployment',
     why: 'digest A4: operator only',
@@ -172,7 +179,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 118,
     kind: 'refusal',
     title: 'A body that cannot take a JSON binding is refused, nothing is sent: no object, duplicate name, BOM, not UTF-8, coded, too deep',
     why: 'digest A3 rule 5: duplicate keys fail closed; RFC 8259 4 and 8.1',
@@ -200,7 +207,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 119,
     kind: 'refusal',
     title: 'A GET or HEAD on an upstream with a JSON binding is a typed 400, with and without a body',
     why: 'there is no body that could carry the credential; never a bare 500',

@@ -26,7 +26,7 @@ const everyByte = Buffer.from(Array.from({ length: 256 * 40 }, (_, i) => i % 256
 
 export const framingRows: readonly WireRow[] = [
   {
-    n: 0,
+    n: 68,
     kind: 'kept',
     cases: ['C012'],
     title: 'A declared Content-Length stays a Content-Length, and every body byte stays',
@@ -42,7 +42,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 69,
     kind: 'kept',
     title: 'A chunked body stays chunked, and every body byte stays',
     why: 'digest A3 rule 1; C012 (b)',
@@ -58,7 +58,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 70,
     kind: 'kept',
     title: 'A GET, HEAD or OPTIONS without a body gets no body frame',
     why: 'digest A3 rule 1: no body, no framing; C012 (c)',
@@ -71,7 +71,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 71,
     kind: 'kept',
     title: 'A GET with a Content-Length body keeps it',
     why: 'platform.md 3: only a copy of the request may carry it',
@@ -83,7 +83,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 72,
     kind: 'kept',
     title: 'A GET with a chunked body keeps it',
     why: 'the same promise for the other framing',
@@ -95,7 +95,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 73,
     kind: 'kept',
     title: 'An empty body of a POST keeps its Content-Length: 0',
     why: 'digest A3 rule 1',
@@ -106,7 +106,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 41,
     kind: 'change',
     cases: ['C014'],
     title: 'Content-Length beside Transfer-Encoding: the origin gets one chunked request and no hidden second one',
@@ -126,7 +126,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 120,
     kind: 'refusal',
     title: 'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than chunked is a 400',
     why: 'digest B5 body checks; C014. The first two are refused by the runtime, before the Worker',
@@ -150,7 +150,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 74,
     kind: 'kept',
     title: 'An upload that waits for 100 Continue completes once; Expect itself arrives',
     why: 'RFC 9110 10.1.1; C017. The 100 is the runtime’s (see the residues)',
@@ -172,7 +172,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 121,
     kind: 'refusal',
     title: 'A declared body above 100 MB is a 413 before a byte of it is read',
     why: 'base/limits.ts requestBodyBytesMax; digest B5',
@@ -185,7 +185,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 122,
     kind: 'refusal',
     fullOnly: true,
     title: 'A chunked body is cut at 100 MB: a 413 for the caller, a body without an end for the origin',
@@ -209,7 +209,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 75,
     kind: 'kept',
     cases: ['C009'],
     title: 'The method arrives as it was judged; a method outside a route’s list is refused',

@@ -15,8 +15,8 @@ async function dropped(stand: Stand, headers: readonly string[], kept: readonly 
 }
 
 /** A row of the form "these lines never arrive". */
-const drops = (title: string, why: string, headers: readonly string[]): WireRow => ({
-  n: 0,
+const drops = (n: number, title: string, why: string, headers: readonly string[]): WireRow => ({
+  n,
   kind: 'change',
   title,
   why,
@@ -28,7 +28,7 @@ const drops = (title: string, why: string, headers: readonly string[]): WireRow 
 
 export const headerRows: readonly WireRow[] = [
   {
-    n: 0,
+    n: 63,
     kind: 'kept',
     title: 'Header lines keep value bytes, name case and repeats; nothing is added, no User-Agent either',
     why: 'digest A3: duplicate headers survive in order',
@@ -49,7 +49,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 64,
     kind: 'kept',
     title: 'Latin-1 and UTF-8 bytes and tabs in a value arrive as the same bytes',
     why: 'RFC 9110 5.5: obs-text is opaque',
@@ -60,7 +60,7 @@ export const headerRows: readonly WireRow[] = [
     }),
   },
   {
-    n: 0,
+    n: 65,
     kind: 'kept',
     title: "The caller's Accept-Encoding arrives byte for byte",
     why: 'decisions section 5; at the deployed edge it is restored from cf.clientAcceptEncoding',
@@ -73,7 +73,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 4,
     kind: 'change',
     title: 'Accept-Encoding: identity is set when the caller sent none or an empty one',
     why: 'digest A3 rule 3',
@@ -85,7 +85,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 5,
     kind: 'change',
     title: 'Host is the upstream, whatever the caller sent',
     why: 'digest B5: Host replaced',
@@ -94,19 +94,19 @@ export const headerRows: readonly WireRow[] = [
       same(lineOf(request.lines, 'host'), `Host: ${stand.origin.authority}`, 'host');
     },
   },
-  drops('Connection, Keep-Alive and Proxy-Connection are dropped', 'RFC 9110 7.6.1', [
+  drops(6, 'Connection, Keep-Alive and Proxy-Connection are dropped', 'RFC 9110 7.6.1', [
     'Connection: keep-alive',
     'Keep-Alive: timeout=5',
     'Proxy-Connection: keep-alive',
   ]),
-  drops('TE and Trailer are dropped', 'RFC 9110 7.6.1', ['TE: trailers, deflate', 'Trailer: X-T']),
-  drops('Proxy-Authorization and Proxy-Authenticate are dropped', 'digest B5: addressed to us', [
+  drops(7, 'TE and Trailer are dropped', 'RFC 9110 7.6.1', ['TE: trailers, deflate', 'Trailer: X-T']),
+  drops(8, 'Proxy-Authorization and Proxy-Authenticate are dropped', 'digest B5: addressed to us', [
     'Proxy-Authorization: Basic dXNlcjpwdw==',
     'Proxy-Authenticate: Basic realm="x"',
   ]),
-  drops('Upgrade to anything but websocket is dropped', 'RFC 9110 7.8', ['Upgrade: h2c', 'Upgrade: TLS/1.0']),
+  drops(9, 'Upgrade to anything but websocket is dropped', 'RFC 9110 7.8', ['Upgrade: h2c', 'Upgrade: TLS/1.0']),
   {
-    n: 0,
+    n: 10,
     kind: 'change',
     title: "Every header that the caller's Connection names is dropped",
     why: 'digest A3 rule 1, RFC 9110 7.6.1',
@@ -117,7 +117,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 66,
     kind: 'kept',
     cases: ['C003'],
     title: 'A Connection that names the bound header, Host or Content-Length costs neither credential nor framing',
@@ -137,13 +137,13 @@ export const headerRows: readonly WireRow[] = [
       arrives(request, 'POST /h', lines.map((l) => own(request.lines, l)), 'abc');
     },
   },
-  drops('Every X-Forwarded-* header is dropped', 'digest A3 rule 2', [
+  drops(11, 'Every X-Forwarded-* header is dropped', 'digest A3 rule 2', [
     'X-Forwarded-For: 192.0.2.1',
     'X-Forwarded-Host: a',
     'X-Forwarded-Proto: https',
     'x-forwarded-anything: 1',
   ]),
-  drops('Headers that carry a client address are dropped', 'digest A3 rule 2: vendors answer 403 to them', [
+  drops(12, 'Headers that carry a client address are dropped', 'digest A3 rule 2: vendors answer 403 to them', [
     'X-Real-IP: 192.0.2.1',
     'X-Client-IP: 192.0.2.1',
     'X-Cluster-Client-IP: 192.0.2.1',
@@ -151,28 +151,28 @@ export const headerRows: readonly WireRow[] = [
     'Fastly-Client-IP: 192.0.2.1',
     'Fly-Client-IP: 192.0.2.1',
   ]),
-  drops('Forwarded and Via are dropped', 'digest A3 rule 2', ['Forwarded: for=192.0.2.1', 'Via: 1.1 proxy']),
-  drops('Every CF-* header and CDN-Loop are dropped', 'digest A3 rule 2: error 1000 at the vendor', [
+  drops(13, 'Forwarded and Via are dropped', 'digest A3 rule 2', ['Forwarded: for=192.0.2.1', 'Via: 1.1 proxy']),
+  drops(14, 'Every CF-* header and CDN-Loop are dropped', 'digest A3 rule 2: error 1000 at the vendor', [
     'CF-Connecting-IP: 192.0.2.1',
     'CF-Ray: 1',
     'CF-IPCountry: DE',
     'cf-anything: 1',
     'CDN-Loop: cloudflare',
   ]),
-  drops('Every ngrok-* header is dropped', 'digest A3 rule 2', [
+  drops(15, 'Every ngrok-* header is dropped', 'digest A3 rule 2', [
     'ngrok-skip-browser-warning: 1',
     'Ngrok-Trace-Id: 1',
   ]),
-  drops("The deployment's own client-IP headers (CLIENT_IP_HEADERS) are dropped", 'digest A3 rule 2', [
+  drops(16, "The deployment's own client-IP headers (CLIENT_IP_HEADERS) are dropped", 'digest A3 rule 2', [
     'X-Edge-Client: 192.0.2.1',
   ]),
-  drops('Every X-Weir-* header is dropped, also unknown ones', 'digest A3 rule 2: by prefix', [
+  drops(17, 'Every X-Weir-* header is dropped, also unknown ones', 'digest A3 rule 2: by prefix', [
     'X-Weir-Meta: team=a',
     'X-Weir-Error: 1',
     'x-weir-anything: 1',
   ]),
   {
-    n: 0,
+    n: 18,
     kind: 'change',
     cases: ['C007'],
     title: "Weir's own cookies leave the Cookie line; the rest keeps its bytes, and an empty line goes",
@@ -194,7 +194,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 114,
     kind: 'refusal',
     title: 'A control byte in a header value is refused: 0x01-0x08, 0x0b, 0x0c, 0x0e-0x1f, 0x7f',
     why: 'platform.md 11: the one thing that the runtime would forward; 0x00, CR and LF it refuses itself',
@@ -209,7 +209,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 115,
     kind: 'refusal',
     cases: ['C011'],
     title: 'More than 64 KiB of request headers, or more than 256 names, is a 431 of ours',
@@ -226,7 +226,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 19,
     kind: 'change',
     title: "The upstream's header rules edit the request: remove, then set, then add",
     why: 'digest B5 rule order; registered by the tenant',

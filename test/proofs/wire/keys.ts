@@ -22,8 +22,8 @@ async function consumed(stand: Stand, call: Call, lines: readonly string[] = [],
 }
 
 /** A row: the key is accepted in that header line and the line goes. */
-const carrier = (name: string, line: (key: string) => string): WireRow => ({
-  n: 0,
+const carrier = (n: number, name: string, line: (key: string) => string): WireRow => ({
+  n,
   kind: 'change',
   title: `A Weir key in ${name} is accepted and removed`,
   why: 'decisions section 2: any SDK works by changing base URL and key',
@@ -31,9 +31,9 @@ const carrier = (name: string, line: (key: string) => string): WireRow => ({
 });
 
 export const keyRows: readonly WireRow[] = [
-  carrier('X-Weir-Key', (key) => `X-Weir-Key: ${key}`),
+  carrier(20, 'X-Weir-Key', (key) => `X-Weir-Key: ${key}`),
   {
-    ...carrier('Authorization: Bearer', bearer),
+    ...carrier(21, 'Authorization: Bearer', bearer),
     cases: ['C005'],
     run: async (stand) => {
       const { path } = stand.plain;
@@ -46,18 +46,18 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    ...carrier('Authorization: Basic, as the user name', (key) => basic(`${key}:`)),
+    ...carrier(22, 'Authorization: Basic, as the user name', (key) => basic(`${key}:`)),
     run: async (stand) => {
       for (const pair of [`${stand.token}:`, `${stand.token}:x`, stand.token]) {
         await consumed(stand, { target: `${stand.plain.path}/k`, headers: [basic(pair)] });
       }
     },
   },
-  carrier('x-api-key', (key) => `x-api-key: ${key}`),
-  carrier('x-goog-api-key', (key) => `x-goog-api-key: ${key}`),
-  carrier('api-key', (key) => `api-key: ${key}`),
+  carrier(23, 'x-api-key', (key) => `x-api-key: ${key}`),
+  carrier(24, 'x-goog-api-key', (key) => `x-goog-api-key: ${key}`),
+  carrier(25, 'api-key', (key) => `api-key: ${key}`),
   {
-    n: 0,
+    n: 26,
     kind: 'change',
     title: 'A Weir key in Sec-WebSocket-Protocol is accepted and removed; the other protocols stay',
     why: 'decisions section 2: browsers cannot set other headers',
@@ -76,7 +76,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 27,
     kind: 'change',
     title: 'A Weir key in ?key= is accepted and its pair removed; every other pair keeps its bytes and place',
     why: 'decisions section 2; pairs are found by their decoded name',
@@ -92,7 +92,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 67,
     kind: 'kept',
     title: "What is not a Weir key in any of these places is the caller's own and arrives untouched",
     why: 'decisions section 2',
@@ -114,7 +114,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 28,
     kind: 'change',
     title: "A Weir key beside the caller's own value is cut out; the own value stays, except in X-Weir-*",
     why: 'decisions section 2: every valid token in any of these places is removed',
@@ -126,7 +126,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 29,
     kind: 'change',
     title: 'The same Weir key in every place at once is accepted and removed from each',
     why: 'decisions section 2',
@@ -141,7 +141,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 116,
     kind: 'refusal',
     title: 'Two different Weir keys are refused, wherever they stand',
     why: 'decisions section 2: 400, nothing is guessed',
@@ -161,7 +161,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 117,
     kind: 'refusal',
     title: 'No key, a made-up key and a revoked key are one 401 each, before any upstream',
     why: 'digest B6 auth.failed',

@@ -22,7 +22,7 @@ async function pathRefused(stand: Stand, prefix: string, targets: readonly strin
 
 export const targetRows: readonly WireRow[] = [
   {
-    n: 0,
+    n: 1,
     kind: 'change',
     cases: ['C029'],
     title: 'The base path goes in front of the path; without a path it is sent bare, without a slash',
@@ -45,7 +45,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 57,
     kind: 'kept',
     cases: ['C026'],
     title: 'Percent-escapes stay as written: neither decoded nor re-cased',
@@ -64,7 +64,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 58,
     kind: 'kept',
     title: 'Doubled slashes, path parameters, dots inside names and reserved characters stay',
     why: 'RFC 3986 3.3: they are data of the origin',
@@ -79,14 +79,14 @@ export const targetRows: readonly WireRow[] = [
       ]),
   },
   {
-    n: 0,
+    n: 59,
     kind: 'kept',
     title: 'Invalid percent-escapes stay as written',
     why: 'faithful relay: repairing them would change the meaning',
     run: (stand) => verbatim(stand, stand.plain.path, ['/%zz', '/100%', '/%4', '/a?q=%zz&r=%', '/%c3%28']),
   },
   {
-    n: 0,
+    n: 60,
     kind: 'kept',
     title: 'A query stays as written: a bare ?, ??x, empty pairs, pairs without =, order, repeats, + and %20',
     why: 'digest A3: duplicate pairs survive in order',
@@ -103,7 +103,7 @@ export const targetRows: readonly WireRow[] = [
       ]),
   },
   {
-    n: 0,
+    n: 61,
     kind: 'kept',
     cases: ['C028'],
     title: 'Values that stand for path parameters stay as the caller escaped them',
@@ -116,7 +116,7 @@ export const targetRows: readonly WireRow[] = [
       ]),
   },
   {
-    n: 0,
+    n: 62,
     kind: 'kept',
     cases: ['C039'],
     title: 'A base path has no query of its own, so the caller has the whole query',
@@ -132,7 +132,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 2,
     kind: 'change',
     title: 'A call by URL sends the path and the query of that URL; a collapsed http:/ gets its slash back',
     why: 'digest A6 URL pass-through: only the scheme slashes are repaired',
@@ -145,7 +145,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 3,
     kind: 'change',
     title: 'A call by alias sends base path and path like a call by name',
     why: 'decisions section 2: one road for every surface',
@@ -158,7 +158,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 108,
     kind: 'refusal',
     cases: ['C033'],
     title: 'A dot segment, raw or escaped, is refused before a credential is near it',
@@ -179,7 +179,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 109,
     kind: 'refusal',
     title: 'A backslash in the path, raw or escaped, is refused; in the query it stays',
     why: 'decisions section 5: path only, never the query',
@@ -189,7 +189,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 110,
     kind: 'refusal',
     cases: ['C034'],
     title: 'The string that is judged is the string that is sent: an escaped # or ? cuts nothing',
@@ -205,7 +205,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 111,
     kind: 'refusal',
     title: 'A target above 16 KiB is refused with 414; one below arrives whole',
     why: 'base/limits.ts urlBytesMax: the deployed edge stops there',
@@ -218,7 +218,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 112,
     kind: 'refusal',
     cases: ['C040'],
     title: 'A route with a list of query names refuses other names, also in another case or spelling',
@@ -235,7 +235,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 0,
+    n: 113,
     kind: 'refusal',
     title: 'A URL that is not a plain https target is refused: scheme, user name, backslash, address spelling',
     why: 'digest A6 and A8; decisions section 2',

@@ -1,0 +1,154 @@
+/**
+ * Caps: may this call be placed? Judged in the same turn as the hold, in a fixed order: blocked
+ * tag, balance, daily cap of the tenant, calls of the key, calls and spend of its tags. The first
+ * "no" is the answer: what no waiting can change comes first.
+ * Promises: changes nothing. Must never: let open holds and settlements of a window pass its limit.
+ * Pure. Called by the object's `turn.ts`.
+ */
+import {
+  ledgerAmountMicrosMax,
+  ledgerBudgetRulesMax,
+  ledgerBudgetsMax,
+  ledgerBudgetValuesMax,
+  ledgerTagCharsMax,
+} from '../../base/limits';
+import type { LedgerRefusal, PlaceOp, Tags } from './operations';
+import { type BudgetCounters, type Counter, type Tally, tagValue } from './tally';
+
+/** What one value of a dimension may use in a window; `null`: no limit. */
+export interface BudgetLimits {
+  readonly spendMaxMicros: number | null;
+  readonly callsMax: number | null;
+}
+
+/** A value with a rule of its own. */
+export interface BudgetValue extends BudgetLimits {
+  readonly value: string;
+  readonly blocked: boolean;
+}
+
+/** The budget of one tag dimension: limits for each value, and the values that differ. */
+export interface Budget extends BudgetLimits {
+  readonly dimension: string;
+  /** A UTC day, or all time since it was configured. */
+  readonly window: 'day' | 'total';
+  readonly values: readonly BudgetValue[];
+}
+
+/** A tenant's limits. A configuration with a `version` that is not higher changes nothing. */
+export interface LedgerConfig {
+  readonly version: number;
+  readonly dailyCapMicros: number | null;
+  readonly budgets: readonly Budget[];
+}
+
+/** What every ledger starts with: no limits but the money. */
+export const noLimits: LedgerConfig = { version: 0, dailyCapMicros: null, budgets: [] };
+
+/** The books that a call is judged against. */
+export interface Books {
+  readonly availableMicros: number;
+  readonly heldMicros: number;
+  readonly config: LedgerConfig;
+  /** Rolled to the time of the judgement. */
+  readonly tally: Tally;
+}
+
+/** The first reason why a call may not be placed; `null` when it may. */
+export function judgeCaps(books: Books, op: PlaceOp): LedgerRefusal | null {
+  const [, , amountMicros, keyId, callCap, tags] = op;
+  return (
+    blockedTag(books, tags) ??
+    balance(books, amountMicros) ??
+    dailyCap(books, amountMicros) ??
+    keyCalls(books, keyId, callCap) ??
+    budgets(books, tags, amountMicros)
+  );
+}
+
+function blockedTag({ tally }: Books, tags: Tags | null): LedgerRefusal | null {
+  if (tags === null) return null;
+  for (const { budget } of tally.budgets) {
+    const value = tagValue(tags, budget.dimension);
+    if (value !== null && budget.values.some((rule) => rule.value === value && rule.blocked)) {
+      return { code: 'tag_blocked', dimension: budget.dimension, value };
+    }
+  }
+  return null;
+}
+
+function balance({ availableMicros }: Books, requiredMicros: number): LedgerRefusal | null {
+  if (availableMicros >= requiredMicros) return null;
+  return { code: 'insufficient_balance', availableMicros, requiredMicros };
+}
+
+function dailyCap(books: Books, amountMicros: number): LedgerRefusal | null {
+  const { tally, heldMicros } = books;
+  const capMicros = books.config.dailyCapMicros;
+  if (capMicros === null) return null;
+  if (tally.settledTodayMicros + heldMicros + amountMicros <= capMicros) return null;
+  return { code: 'daily_cap', capMicros, resetsAtMs: tally.endsAtMs };
+}
+
+function keyCalls({ tally }: Books, keyId: string, cap: number | null): LedgerRefusal | null {
+  if (cap === null || (tally.callsToday.get(keyId) ?? 0) < cap) return null;
+  return { code: 'key_call_cap', cap, resetsAtMs: tally.endsAtMs };
+}
+
+function budgets({ tally }: Books, tags: Tags | null, amountMicros: number): LedgerRefusal | null {
+  if (tags === null) return null;
+  for (const counters of tally.budgets) {
+    const value = tagValue(tags, counters.budget.dimension);
+    if (value === null) continue;
+    const refusal = judgeValue(counters, { value, amountMicros, dayEndsAtMs: tally.endsAtMs });
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+const untouched: Readonly<Counter> = { settledMicros: 0, heldMicros: 0, calls: 0 };
+
+function judgeValue(
+  { budget, values }: BudgetCounters,
+  call: { value: string; amountMicros: number; dayEndsAtMs: number },
+): LedgerRefusal | null {
+  const { dimension } = budget;
+  const { value } = call;
+  const used = values.get(value);
+  if (used === undefined && values.size >= ledgerBudgetValuesMax) {
+    return { code: 'tag_budget_unavailable', dimension };
+  }
+  const { settledMicros, heldMicros, calls } = used ?? untouched;
+  const { spendMaxMicros, callsMax } = budget.values.find((r) => r.value === value) ?? budget;
+  const resetsAtMs = budget.window === 'day' ? call.dayEndsAtMs : null;
+  if (callsMax !== null && calls >= callsMax) {
+    return { code: 'tag_call_cap', dimension, value, resetsAtMs };
+  }
+  if (spendMaxMicros !== null && settledMicros + heldMicros + call.amountMicros > spendMaxMicros) {
+    return { code: 'tag_spend_cap', dimension, value, resetsAtMs };
+  }
+  return null;
+}
+
+/** The field of a configuration that breaks the contract; `null` when none does. */
+export function configFault({ version, dailyCapMicros, budgets }: LedgerConfig): string | null {
+  if (!isLimit(version)) return 'version';
+  if (!isLimit(dailyCapMicros)) return 'dailyCapMicros';
+  if (budgets.length > ledgerBudgetsMax) return 'budgets';
+  if (!areNames(budgets.map((budget) => budget.dimension))) return 'budgets.dimension';
+  return budgets.every(isBudget) ? null : 'budgets';
+}
+
+function isBudget({ window, values, ...limits }: Budget): boolean {
+  if (window !== 'day' && window !== 'total') return false;
+  if (values.length > ledgerBudgetRulesMax || !areNames(values.map((v) => v.value))) return false;
+  return [limits, ...values].every((l) => isLimit(l.spendMaxMicros) && isLimit(l.callsMax));
+}
+
+const isLimit = (limit: number | null): boolean =>
+  limit === null ||
+  (Number.isSafeInteger(limit) && limit >= 0 && limit <= 1_000 * ledgerAmountMicrosMax);
+
+const areNames = (names: readonly string[]): boolean =>
+  new Set(names).size === names.length &&
+  names.every((name) => name.length > 0 && name.length <= ledgerTagCharsMax);

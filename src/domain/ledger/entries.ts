@@ -1,0 +1,69 @@
+/**
+ * Entries: what the log says, one tuple per change. The log is the truth: memory is a snapshot and
+ * the entries after it. Promises: an entry, once released, is read the same way for ever; a change
+ * of a rule is a new kind of entry. Must never: need anything but the entries before it.
+ * Written by the object's `turn.ts`; read by replay, audit, the journal copy in D1 and the views.
+ */
+import { assert } from '../../base/assert';
+import type { BlockKind } from './blocks';
+import type { LedgerConfig } from './caps';
+import type { Ending, Tags } from './operations';
+
+/** One change. Amounts in micro-USD. */
+export type LogOp =
+  | readonly [op: 'grant', id: string, micros: number, kind: BlockKind]
+  | readonly [op: 'top_up', id: string, micros: number]
+  | readonly [
+      op: 'place',
+      id: string,
+      micros: number,
+      keyId: string,
+      tags: Tags | null,
+      recordId: string | null,
+    ]
+  | readonly [op: 'renew', id: string]
+  | readonly [op: 'settle', id: string, micros: number, heldMicros: number]
+  | readonly [op: 'release', id: string, heldMicros: number, reason: string]
+  | readonly [op: 'expire', id: string, heldMicros: number]
+  | readonly [
+      op: 'late_settle',
+      id: string,
+      micros: number,
+      heldMicros: number,
+      ending: Ending,
+      placedAtMs: number,
+      tags: Tags | null,
+    ]
+  | readonly [op: 'configure', config: LedgerConfig]
+  /** The object started with open holds: they have a fresh lease. */
+  | readonly [op: 'grace'];
+
+/** One row of the log: the changes of one object call, and the books after them. */
+export interface LogRow {
+  /** Contiguous from 1. */
+  readonly seq: number;
+  readonly atMs: number;
+  readonly availableMicros: number;
+  readonly heldMicros: number;
+  readonly settledMicros: number;
+  readonly ops: readonly LogOp[];
+}
+
+/** One change as the views show it. */
+export interface LedgerEntry {
+  readonly seq: number;
+  /** Position in its row. */
+  readonly index: number;
+  readonly atMs: number;
+  readonly op: LogOp;
+}
+
+/** The text of a row's changes. */
+export const encodeOps = (ops: readonly LogOp[]): string => JSON.stringify(ops);
+
+/** Reads what {@link encodeOps} wrote; we wrote it, so a wrong shape is a broken promise. */
+export function decodeOps(text: string): readonly LogOp[] {
+  const ops = JSON.parse(text) as readonly LogOp[];
+  assert(Array.isArray(ops) && ops.every(Array.isArray), 'a log row is not a list of entries');
+  return ops;
+}

@@ -1,0 +1,202 @@
+/**
+ * What every secrets row works on: a gateway, one upstream per binding kind, each with a canary of its own, an echoing vendor, an origin
+ * that no credential may reach, and the witness that searches whatever leaves.
+ * Promises: a canary has characters that every encoder escapes, and a random core that is a leak by itself.
+ */
+import { randomBytes } from 'node:crypto';
+import { publicName, type DohStub, startDohStub } from '../../support/doh-stub.ts';
+import { freePorts } from '../../../scripts/lib/ports.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { type Canary, type Leak, leaksIn } from '../../support/leak-detector.ts';
+import { RawConnection } from '../../support/raw-client.ts';
+import { type RecordingOrigin, reply, startOrigin } from '../../support/recording-origin.ts';
+import { makeScenario, type Scenario } from '../../support/scenario.ts';
+import { operatorKey, testBindings } from '../../support/test-env.ts';
+import { answerOf } from './vendor.ts';
+
+/** Every way in which a secret is bound. */
+export const kinds = [
+  'api_key',
+  'bearer',
+  'basic',
+  'custom',
+  'query',
+  'json',
+  'secret_field',
+  'platform_setting',
+] as const;
+export type Kind = (typeof kinds)[number];
+
+export interface Scene {
+  readonly gateway: Gateway;
+  readonly scenario: Scenario;
+  readonly dns: DohStub;
+  readonly vendor: RecordingOrigin;
+  /** Registered too, without a credential; nothing secret may arrive here. */
+  readonly elsewhere: RecordingOrigin;
+  readonly canaries: Readonly<Record<Kind, Canary>>;
+  /** The Weir key, the operator's key, the master key, a secret that is stored and never bound. */
+  readonly others: readonly Canary[];
+  readonly closedPort: number;
+  readonly found: Leak[];
+  readonly searchedBytes: { count: number };
+  readonly dispose: () => Promise<void>;
+}
+
+const core = (): string => randomBytes(15).toString('base64').replace(/[+/=]/g, 'x');
+
+/** Header values must be printable ASCII; the others get characters beyond it. */
+function canaryOf(name: string, tail = ''): Canary {
+  const random = core();
+  return { name, core: random, value: `q9"/<&'+=%z@${random} e${tail}` };
+}
+
+/** Starts everything and registers one upstream per kind, `/call/{kind}/…`. */
+export async function setScene(): Promise<Scene> {
+  const canaries = Object.fromEntries(
+    kinds.map((kind) => [kind, canaryOf(kind, kind === 'query' || kind === 'json' ? ' ü☃' : '')]),
+  ) as Record<Kind, Canary>;
+  const [dns, vendor, elsewhere] = await Promise.all([startDohStub(), startOrigin(), startOrigin()]);
+  const [closedPort = 0] = await freePorts(1);
+  vendor.answer((request) => answerOf(request, { canaries, elsewhere: elsewhere.authority }));
+  const gateway = await startGateway({
+    isolates: 2,
+    allow: [vendor.authority, elsewhere.authority, `127.0.0.1:${closedPort}`],
+    bindings: {
+      EGRESS_RESOLVER: dns.url,
+      PLATFORM_SETTINGS: JSON.stringify({ vendor: canaries.platform_setting.value }),
+    },
+  });
+  const scenario = await makeScenario(gateway);
+  const unbound = canaryOf('a stored secret that nothing is bound to');
+  const scene: Scene = {
+    gateway,
+    scenario,
+    dns,
+    vendor,
+    elsewhere,
+    canaries,
+    others: [unbound, ...ours(scenario.token)],
+    closedPort,
+    found: [],
+    searchedBytes: { count: 0 },
+    async dispose() {
+      await gateway.dispose();
+      await Promise.all([dns.close(), vendor.close(), elsewhere.close()]);
+    },
+  };
+  dns.script('*', publicName);
+  await scenario.secret('unbound', unbound.value);
+  for (const kind of kinds) await registered(scene, kind);
+  const plain = { name: 'elsewhere', alias: 'elsewhere', scheme: 'http' };
+  await scenario.upstream({ ...plain, endpoints: [{ host: '127.0.0.1', port: elsewhere.port }] });
+  return scene;
+}
+
+/** The gateway's own secrets. The hint of a key, its first eight characters, is shown in lists: the core is what follows. */
+const ours = (token: string): Canary[] => [
+  { name: 'the Weir key', value: token, core: token.slice(12) },
+  { name: 'the operator key', value: operatorKey, core: operatorKey },
+  { name: 'the master key', value: testBindings.MASTER_KEYS ?? '', core: 'IiIiIiIiIiIiIiIiIiIiIi' },
+  { name: 'the check secret', value: testBindings.KEY_CHECK_SECRETS ?? '', core: 'ERERERERERERERERERERER' },
+];
+
+/** All canaries of a scene. */
+export const allCanaries = (scene: Scene): readonly Canary[] => [
+  ...kinds.map((kind) => scene.canaries[kind]),
+  ...scene.others,
+];
+
+/** What is stored for a kind: basic wants a pair, secret_field a JSON document. */
+export function storedValue(kind: Kind, canary: Canary): string {
+  if (kind === 'basic') return `user:${canary.value}`;
+  return kind === 'secret_field' ? JSON.stringify({ token: canary.value, id: 7 }) : canary.value;
+}
+
+/** The binding of a kind, as a registration sends it. */
+export function bindingOf(kind: Kind, secret: string): Record<string, string> {
+  switch (kind) {
+    case 'api_key':
+      return { location: 'header', name: 'x-vendor-key', secret };
+    case 'bearer':
+      return { location: 'header', name: 'authorization', injector: 'bearer', secret };
+    case 'basic':
+      return { location: 'header', name: 'authorization', injector: 'basic', secret };
+    case 'custom':
+      return { location: 'header', name: 'x-custom', injector: 'custom', format: 'K {secret};v=1', secret };
+    case 'query':
+      return { location: 'query', name: 'apikey', secret };
+    case 'json':
+      return { location: 'json', name: 'api_key', secret };
+    case 'secret_field':
+      return { location: 'header', name: 'x-field', secret, secret_field: 'token' };
+    case 'platform_setting':
+      return { location: 'header', name: 'x-setting', platform_setting: 'vendor' };
+  }
+}
+
+async function registered(scene: Scene, kind: Kind): Promise<void> {
+  const { scenario, vendor } = scene;
+  const name = kind.replace('_', '-');
+  const stored = storedValue(kind, scene.canaries[kind]);
+  const secret = kind === 'platform_setting' ? '' : await scenario.secret(name, stored);
+  await scenario.upstream({
+    name: kind,
+    alias: kind,
+    scheme: 'http',
+    endpoints: [{ host: '127.0.0.1', port: vendor.port }],
+    base_path: `/k/${kind}`,
+    bindings: [bindingOf(kind, secret)],
+    first_byte_timeout_ms: 400,
+  });
+}
+
+/** One request of a caller. */
+export interface Sent {
+  readonly method?: string;
+  readonly path: string;
+  readonly head?: string;
+  readonly body?: string | Buffer;
+  readonly isolate?: number;
+  /** `null` sends none. */
+  readonly token?: string | null;
+}
+
+/** Sends one request with the Weir key and gives every byte that came back. */
+export async function send(scene: Scene, sent: Sent): Promise<Buffer> {
+  const { method = 'GET', path, head = '', body = '', isolate = 0, token = scene.scenario.token } = sent;
+  const key = token === null ? '' : `X-Weir-Key: ${token}\r\n`;
+  const length = body.length > 0 ? `Content-Length: ${Buffer.byteLength(body)}\r\n` : '';
+  const host = 'Host: gateway.test\r\nConnection: close\r\n';
+  const connection = await RawConnection.open(scene.gateway.ports[isolate] ?? 0);
+  try {
+    connection.send(Buffer.from(`${method} ${path} HTTP/1.1\r\n${host}${key}${length}${head}\r\n`, 'latin1'));
+    connection.send(Buffer.from(body));
+    // 101 does not end by itself.
+    await connection.until(() => connection.ended !== 'open' || isSwitched(connection.bytes), 20_000);
+    return connection.bytes;
+  } finally {
+    connection.close();
+  }
+}
+
+const isSwitched = (bytes: Buffer): boolean =>
+  bytes.subarray(0, 13).toString() === 'HTTP/1.1 101 ' && bytes.includes('\r\n\r\n');
+
+/** A call of a kind's upstream; the json kind needs a JSON body. */
+export function callOf(kind: Kind, path: string, head = ''): Sent {
+  if (kind !== 'json') return { path: `/call/${kind}${path}`, head };
+  const type = 'Content-Type: application/json\r\n';
+  return { method: 'POST', path: `/call/json${path}`, head: head + type, body: '{"a":1}' };
+}
+
+/** Searches bytes that left the gateway; every find counts, and is told with where it was. */
+export function search(scene: Scene, bytes: Buffer, where: string): string[] {
+  scene.searchedBytes.count += bytes.length;
+  const leaks = leaksIn(bytes, allCanaries(scene));
+  scene.found.push(...leaks);
+  return leaks.map(({ canary, spelling }) => `${where} shows ${canary} (${spelling})`);
+}
+
+/** A plain answer of the vendor for rows that script it themselves. */
+export const plainAnswer = reply('200 OK', ['Content-Type: text/plain'], 'fine');

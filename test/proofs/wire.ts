@@ -1,0 +1,91 @@
+/**
+ * Proof `wire`: raw sockets, byte for byte. Every numbered row of docs/relay-contract.md has exactly one row here with the same number
+ * and title, and every headers, framing, encoding, path, query, streaming, redirect, websocket, acl and secrets case is shown by one.
+ * Run by `npm run prove -- wire`, in its short form by test/e2e/wire.test.ts.
+ */
+import { readFileSync } from 'node:fs';
+import { holds, type Proof, type Row, same } from '../support/proof.ts';
+import { accessRows } from './wire/access.ts';
+import { answerRows } from './wire/answers.ts';
+import { bindingRows } from './wire/bindings.ts';
+import { framingRows } from './wire/framing.ts';
+import { headerRows } from './wire/headers.ts';
+import { keyRows } from './wire/keys.ts';
+import { maskingRows } from './wire/masking.ts';
+import { residueRows } from './wire/residues.ts';
+import { startStand, type WireRow } from './wire/stand.ts';
+import { streamingRows } from './wire/streaming.ts';
+import { targetRows } from './wire/target.ts';
+import { websocketRows } from './wire/websocket.ts';
+
+/** Every row, by number. */
+export const contractRows: readonly WireRow[] = [
+  ...targetRows,
+  ...headerRows,
+  ...keyRows,
+  ...bindingRows,
+  ...framingRows,
+  ...answerRows,
+  ...maskingRows,
+  ...streamingRows,
+  ...websocketRows,
+  ...accessRows,
+  ...residueRows,
+].sort((a, b) => a.n - b.n);
+
+/** The cases of these kinds in the shared list. */
+const cases = (
+  'C001 C003 C004 C005 C007 C008 C009 C011 C012 C014 C015 C017 C018 C019 C021 C023 C024 C026 C028 C029 ' +
+  'C031 C033 C034 C036 C037 C039 C040 C052 C053 C055 C057'
+).split(' ');
+
+const rowsMin = 90;
+
+const nameOf = (row: WireRow): string =>
+  `R${row.n}${row.cases === undefined ? '' : ` ${row.cases.join(' ')}`}: ${row.title}`;
+
+/** The contract's own list: number and title of every table row of the document. */
+function documentedRows(): string[] {
+  const text = readFileSync(new URL('../../docs/relay-contract.md', import.meta.url), 'utf8');
+  return [...text.matchAll(/^\| R(\d+) \| (.+?) \| .+ \|$/gm)].map(([, n, title]) => `R${n}: ${title}`);
+}
+
+/** The document and the proof list the same numbers and titles, in number order, without a gap. */
+async function sameContract(): Promise<string> {
+  const documented = documentedRows();
+  const numbers = (list: readonly string[]): string[] => [...list].sort((a, b) => Number(a.match(/\d+/)?.[0]) - Number(b.match(/\d+/)?.[0]));
+  same(numbers(documented), contractRows.map((row) => `R${row.n}: ${row.title}`), 'docs/relay-contract.md');
+  same(contractRows.map((row) => row.n), contractRows.map((_, i) => i + 1), 'numbers');
+  holds(contractRows.length >= rowsMin, `${contractRows.length} rows, wanted ${rowsMin}`);
+  const shown = new Set(contractRows.flatMap((row) => row.cases ?? []));
+  same(cases.filter((id) => !shown.has(id)), [], 'cases without a row');
+  return `${contractRows.length} rows, ${shown.size} cases`;
+}
+
+export const proof: Proof = {
+  name: 'wire',
+  title: 'the relay contract, row by row, over raw sockets',
+  async stage({ short, args }) {
+    const stand = await startStand(short);
+    const only = args.filter((arg) => /^R\d+$/.test(arg));
+    let held = 0;
+    const chosen = contractRows.filter((row) => {
+      if (short && row.fullOnly === true) return false;
+      return only.length === 0 || only.includes(`R${row.n}`);
+    });
+    const rows: Row[] = chosen.map((row) => ({
+      name: nameOf(row),
+      run: async () => {
+        const shown = await row.run(stand);
+        held += 1;
+        return shown;
+      },
+    }));
+    rows.push({ name: 'The document and this proof list the same rows', run: sameContract });
+    return {
+      rows,
+      figure: () => `${held} of ${chosen.length} rows of the relay contract hold`,
+      dispose: stand.dispose,
+    };
+  },
+};

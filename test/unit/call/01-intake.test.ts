@@ -1,0 +1,212 @@
+/** 01 intake: what is taken in, what is ours in it, and every request that is refused at the door. */
+import { describe, expect, it } from 'vitest';
+import {
+  headerBytesMax,
+  headerCountMax,
+  requestBodyBytesMax,
+  urlBytesMax,
+} from '../../../src/base/limits';
+import { type IntakeRules, intake } from '../../../src/call/01-intake';
+import type { CallRequest, Surface } from '../../../src/call/call';
+import type { Refusal } from '../../../src/domain/refusal';
+import { otherToken, startMs, token } from './calls';
+
+const rules: IntakeRules = {
+  clientIpHeaders: new Set(['x-azure-clientip']),
+  egress: { allow: { pairs: new Set() }, gatewayHosts: ['gw.test'], httpsOnly: true },
+};
+
+interface Sent {
+  readonly headers?: HeadersInit;
+  readonly method?: string;
+  readonly surface?: Surface;
+  readonly key?: string | null;
+}
+
+function take(target: string, sent: Sent = {}): CallRequest | Refusal {
+  const headers = new Headers(sent.headers);
+  if (sent.key !== null) headers.set('x-weir-key', sent.key ?? token);
+  const request = new Request(`https://gw.test${target}`, { method: sent.method ?? 'GET', headers });
+  const result = intake(request, sent.surface ?? 'call', startMs, rules);
+  return result.ok ? result.value : result.error;
+}
+
+function accepted(target: string, sent?: Sent): CallRequest {
+  const call = take(target, sent);
+  if ('code' in call) throw new Error(`refused: ${JSON.stringify(call)}`);
+  return call;
+}
+
+describe('what the caller named', () => {
+  it.each([
+    ['/call/api', { kind: 'name', name: 'api' }, '', null],
+    ['/call/api/', { kind: 'name', name: 'api' }, '/', null],
+    ['/call/api/v1/a%2Fb?q=1&&x', { kind: 'name', name: 'api' }, '/v1/a%2Fb', 'q=1&&x'],
+    ['/call/api?', { kind: 'name', name: 'api' }, '', ''],
+    ['/call/api/a//b', { kind: 'name', name: 'api' }, '/a//b', null],
+  ])('%s on /call', (target, named, path, query) => {
+    expect(accepted(target)).toMatchObject({ target: named, path, query, surface: 'call' });
+  });
+
+  it('an alias is read in lower case', () => {
+    const call = accepted('/proxy/API.T/v1', { surface: 'proxy' });
+    expect(call).toMatchObject({ target: { kind: 'alias', alias: 'api.t' }, path: '/v1' });
+  });
+
+  it.each(['/call/https://api.t/v1?a=1', '/call/https:/api.t/v1?a=1'])('a URL: %s', (target) => {
+    const call = accepted(target);
+    expect(call.target).toMatchObject({ kind: 'url', url: { host: 'api.t', port: 443 } });
+    expect([call.path, call.query]).toEqual(['/v1', 'a=1']);
+  });
+
+  it.each([
+    ['/call/http://api.t/', 'scheme'],
+    ['/call/https://u:p@api.t/', 'userinfo'],
+    ['/call/https://127.0.0.1/', 'private_address'],
+    ['/call/https://gw.test/', 'reserved_name'],
+    ['/call/https://api.t:0/', 'port'],
+  ])('%s is no target', (target, reason) => {
+    expect(take(target)).toEqual({ code: 'request.url_invalid', reason });
+  });
+
+  it.each([
+    ['/call/api/a%2f..%2fb', 'dot_segment'],
+    ['/call/api/.%2e', 'dot_segment'],
+    ['/call/api/a%5cb', 'backslash'],
+  ])('%s has a path that means two things', (target, reason) => {
+    // URL parsing would already resolve some of these; the road sees what the runtime kept.
+    const seen = take(target);
+    expect('code' in seen ? seen : null).toEqual({ code: 'request.path_invalid', reason });
+  });
+});
+
+describe('the key', () => {
+  const basic = btoa(`${token}:`);
+  it.each([
+    ['x-weir-key', token, null],
+    ['authorization', `Bearer ${token}`, null],
+    ['authorization', `Basic ${basic}`, null],
+    ['x-api-key', token, null],
+    ['x-goog-api-key', token, null],
+    ['api-key', token, null],
+    ['sec-websocket-protocol', `chat, openai-insecure-api-key.${token}`, 'chat'],
+  ])('is found in %s and does not pass', (name, value, rest) => {
+    const call = accepted('/call/api', { key: null, headers: { [name]: value } });
+    expect(call.token).toBe(token);
+    if (rest === null) expect(call.headers.drop).toContain(name);
+    else expect(call.headers.rewrite).toEqual([[name, rest]]);
+  });
+
+  it('is found in the query, and the pairs beside it keep their bytes', () => {
+    const call = accepted(`/call/api?a=%7e&key=${token}&b`, { key: null });
+    expect([call.token, call.query]).toEqual([token, 'a=%7e&b']);
+  });
+
+  it('of the caller to its vendor is not ours', () => {
+    const call = accepted('/call/api?key=mine', { headers: { authorization: 'Bearer sk-mine' } });
+    expect([call.query, call.headers.drop]).toEqual(['key=mine', ['x-weir-key']]);
+  });
+
+  it('may stand in two places when it is the same', () => {
+    const headers = { authorization: `Bearer ${token}` };
+    expect(accepted(`/call/api?key=${token}`, { headers }).token).toBe(token);
+  });
+
+  it.each([
+    ['two headers', '/call/api', { authorization: `Bearer ${otherToken}` }],
+    ['header and query', `/call/api?key=${otherToken}`, {}],
+  ])('differs in %s: 400', (_, target, headers) => {
+    expect(take(target, { headers })).toEqual({ code: 'auth.key_conflict' });
+  });
+
+  it('is missing: 401', () => {
+    expect(take('/call/api', { key: null })).toEqual({ code: 'auth.failed', reason: 'missing' });
+  });
+});
+
+describe('headers', () => {
+  it('that are hop-by-hop, the edge’s, the deployment’s client-IP or ours are dropped, others are not', () => {
+    const dropped = ['keep-alive', 'via', 'cf-ray', 'x-forwarded-for', 'x-weir-x', 'x-azure-clientip'];
+    const headers = Object.fromEntries([...dropped, 'x-mine', 'x-forward'].map((n) => [n, 'v']));
+    const { drop } = accepted('/call/api', { headers }).headers;
+    expect([...drop].sort()).toEqual([...dropped, 'x-weir-key'].sort());
+  });
+
+  it('of the console’s cookies lose ours only', () => {
+    const headers = { cookie: 'a=1; __Host-weir_session=s; b=2' };
+    expect(accepted('/call/api', { headers }).headers.rewrite).toEqual([['cookie', 'a=1; b=2']]);
+  });
+
+  it('of a WebSocket upgrade keep it', () => {
+    const { drop, upgrade } = accepted('/call/api', { headers: { upgrade: 'websocket' } }).headers;
+    expect([upgrade, drop.includes('upgrade')]).toEqual([true, false]);
+  });
+
+  it('name the target host', () => {
+    const headers = { 'x-weir-target-host': 'b.api.t' };
+    expect(accepted('/call/api', { headers }).headers.targetHost).toBe('b.api.t');
+  });
+});
+
+describe('bounds and framing', () => {
+  const ofLength = (bytes: number): string => `/call/api/${'a'.repeat(bytes - '/call/api/'.length)}`;
+
+  it('a target of urlBytesMax passes, one byte more is 414', () => {
+    accepted(ofLength(urlBytesMax));
+    const refusal = { code: 'request.url_too_long', bytesMax: urlBytesMax };
+    expect(take(ofLength(urlBytesMax + 1))).toEqual(refusal);
+  });
+
+  const many = (count: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-h${i}`, 'v']));
+
+  it('headerCountMax names pass, one more is 431', () => {
+    accepted('/call/api', { headers: many(headerCountMax - 1) });
+    const refusal = { code: 'request.headers_too_large', limit: 'count', max: headerCountMax };
+    expect(take('/call/api', { headers: many(headerCountMax) })).toEqual(refusal);
+  });
+
+  it('headerBytesMax of names and values pass, one more is 431', () => {
+    const own = 'x-weir-key'.length + token.length + 'x-big'.length;
+    const big = (bytes: number) => ({ headers: { 'x-big': 'v'.repeat(bytes - own) } });
+    accepted('/call/api', big(headerBytesMax));
+    const refusal = { code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax };
+    expect(take('/call/api', big(headerBytesMax + 1))).toEqual(refusal);
+  });
+
+  it.each(['a\x01b', 'a\x7fb', '\x1f'])('a control byte in a value is refused: %j', (value) => {
+    const refusal = { code: 'request.header_invalid', header: 'x-odd' };
+    expect(take('/call/api', { headers: { 'x-odd': value } })).toEqual(refusal);
+  });
+
+  it('a tab is no control byte', () => {
+    accepted('/call/api', { headers: { 'x-odd': 'a\tb' } });
+  });
+
+  it.each([
+    [{ 'transfer-encoding': 'gzip, chunked' }, 'transfer_encoding'],
+    [{ 'transfer-encoding': 'identity' }, 'transfer_encoding'],
+    [{ 'content-length': '+5' }, 'content_length'],
+    [{ 'content-length': '5, 5' }, 'content_length'],
+    [{ 'content-length': '0x5' }, 'content_length'],
+  ])('framing %j is refused', (headers, reason) => {
+    const sent = { method: 'POST', headers: headers as unknown as Record<string, string> };
+    expect(take('/call/api', sent)).toEqual({ code: 'request.framing_invalid', reason });
+  });
+
+  it('requestBodyBytesMax may be declared, one byte more is 413', () => {
+    const declared = (bytes: number): Sent => ({
+      method: 'POST',
+      headers: { 'content-length': String(bytes) },
+    });
+    const call = accepted('/call/api', declared(requestBodyBytesMax));
+    expect(call.declaredBytes).toBe(requestBodyBytesMax);
+    const refusal = { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' };
+    expect(take('/call/api', declared(requestBodyBytesMax + 1))).toEqual(refusal);
+  });
+
+  it('the body is not touched', () => {
+    const call = accepted('/call/api', { method: 'POST', headers: { 'content-length': '0' } });
+    expect(call.request.bodyUsed).toBe(false);
+  });
+});

@@ -1,0 +1,170 @@
+/** 03 resolve: which upstream, endpoint, route and path a call gets; whom a name does not exist for. */
+import { describe, expect, it } from 'vitest';
+import { ok } from '../../../src/base/result';
+import { resolve } from '../../../src/call/03-resolve';
+import type { IdentifiedCall } from '../../../src/call/call';
+import type { Upstream } from '../../../src/domain/catalog/upstream';
+import type { TargetUrl } from '../../../src/domain/egress/target-url';
+import type { Refusal } from '../../../src/domain/refusal';
+import { downTenant, identified, key, route, scan, tenant, unavailable, upstream } from './calls';
+
+const url: TargetUrl = {
+  scheme: 'https',
+  host: 'api.t',
+  port: 443,
+  defaultPort: true,
+  authority: 'api.t',
+  rest: '',
+  judged: { kind: 'allowed', host: 'api.t' },
+};
+
+const among = (found: readonly Upstream[], parts: Partial<IdentifiedCall> = {}): IdentifiedCall =>
+  identified({ tenant: tenant(ok(found)), ...parts });
+const byUrl = (found: readonly Upstream[], path: string, parts: Partial<IdentifiedCall> = {}) =>
+  among(found, { target: { kind: 'url', url }, path, ...parts });
+
+async function refusalOf(call: IdentifiedCall): Promise<Refusal | null> {
+  const result = await resolve(call);
+  return result.ok ? null : result.error;
+}
+
+async function chosen(call: IdentifiedCall) {
+  const result = await resolve(call);
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
+}
+
+describe('by name and alias', () => {
+  it('the base path goes in front of the path as sent', async () => {
+    const call = await chosen(among([upstream({ basePath: '/base' })], { path: '/a%2Fb' }));
+    expect(call.sentPath).toBe('/base/a%2Fb');
+  });
+
+  it('C085 the closest enabled one wins over a closer disabled one', async () => {
+    const own = upstream({ id: 'ups_own', enabled: false });
+    const above = upstream({ id: 'ups_above', tenantId: 'ten_root' });
+    expect((await chosen(among([own, above]))).upstream.id).toBe('ups_above');
+  });
+
+  it('C085 disabled everywhere visible is 503', async () => {
+    const call = among([upstream({ enabled: false })]);
+    expect(await refusalOf(call)).toEqual({ code: 'routing.upstream_disabled' });
+  });
+
+  it.each(['call', 'proxy'] as const)('no such name on /%s is 404', async (surface) => {
+    expect(await refusalOf(among([], { surface }))).toEqual({ code: 'routing.not_found', surface });
+  });
+
+  it.each([
+    { kind: 'name', name: 'api' } as const,
+    { kind: 'alias', alias: 'api.t' } as const,
+    { kind: 'url', url } as const,
+  ])('a store that does not answer is passed on: %j', async (target) => {
+    expect(await refusalOf(identified({ tenant: downTenant(), target }))).toEqual(unavailable);
+  });
+});
+
+describe('routes', () => {
+  const routed = upstream({ routes: [route({ path: '/v1' })] });
+
+  it('guard an upstream on every surface', async () => {
+    for (const surface of ['call', 'proxy'] as const) {
+      const call = await chosen(among([routed], { surface, path: '/v1/x' }));
+      expect(call.route?.id).toBe('rte_1');
+      const refusal = await refusalOf(among([routed], { surface, path: '/v2' }));
+      expect(refusal).toEqual({ code: 'route.not_found' });
+    }
+  });
+
+  it('that are missing leave /call open and /proxy closed', async () => {
+    expect((await chosen(among([upstream()]))).route).toBeNull();
+    const proxied = among([upstream()], { surface: 'proxy' });
+    expect(await refusalOf(proxied)).toEqual({ code: 'route.not_found' });
+  });
+
+  it.each(['/v10', '/v1%2f..', '/%76%32', '//v1/x'])('%s is not below /v1', async (path) => {
+    const two = upstream({ routes: [route({ path: '/v1' }), route({ id: 'rte_2', path: '/v2' })] });
+    const result = await resolve(among([two], { path }));
+    expect(result.ok && result.value.route?.id === 'rte_1').toBe(false);
+  });
+});
+
+describe('by URL', () => {
+  it('the longest base path wins, at a segment boundary', async () => {
+    const found = [
+      upstream({ id: 'ups_v1', name: 'v1', basePath: '/v1' }),
+      upstream({ id: 'ups_v10', name: 'v10', basePath: '/v10' }),
+      upstream({ id: 'ups_all', name: 'all' }),
+    ];
+    expect((await chosen(byUrl(found, '/v10/x'))).upstream.id).toBe('ups_v10');
+    expect((await chosen(byUrl(found, '/v1/x'))).sentPath).toBe('/v1/x');
+    expect((await chosen(byUrl(found, '/v2'))).upstream.id).toBe('ups_all');
+  });
+
+  it('a real tie is 409 with the names', async () => {
+    const found = [upstream({ id: 'ups_a', name: 'a' }), upstream({ id: 'ups_b', name: 'b' })];
+    const refusal = { code: 'routing.ambiguous', names: ['a', 'b'] };
+    expect(await refusalOf(byUrl(found, '/x'))).toEqual(refusal);
+  });
+
+  it('the closer tenant breaks a tie', async () => {
+    const found = [upstream({ id: 'ups_a' }), upstream({ id: 'ups_b', tenantId: 'ten_root' })];
+    expect((await chosen(byUrl(found, '/x'))).upstream.id).toBe('ups_a');
+  });
+
+  it('an upstream that the key may not use neither wins nor ties', async () => {
+    const found = [upstream({ id: 'ups_a', name: 'a' }), upstream({ id: 'ups_b', name: 'b' })];
+    const narrowed = { key: key({ upstreamAccess: ['ups_b'] }) };
+    expect((await chosen(byUrl(found, '/x', narrowed))).upstream.id).toBe('ups_b');
+  });
+
+  it('only forbidden ones: 403 that names the caller’s own host', async () => {
+    const narrowed = { key: key({ upstreamAccess: [] }) };
+    const refusal = { code: 'authz.host_forbidden', host: 'api.t' };
+    expect(await refusalOf(byUrl([upstream()], '/x', narrowed))).toEqual(refusal);
+  });
+
+  it.each([
+    ['another scheme', upstream({ scheme: 'http' })],
+    ['another base path', upstream({ basePath: '/v1' })],
+  ])('%s is no match: 404', async (_, one) => {
+    const refusal = { code: 'routing.not_found', surface: 'call' };
+    expect(await refusalOf(byUrl([one], '/v10'))).toEqual(refusal);
+  });
+});
+
+describe('the endpoint of a pool', () => {
+  const pool = upstream({
+    endpoints: [
+      { host: 'a.api.t', port: 443 },
+      { host: 'b.api.t', port: 8443 },
+    ],
+  });
+  const naming = (targetHost: string) => among([pool], { headers: scan({ targetHost }) });
+
+  it('goes round robin', async () => {
+    const hosts: string[] = [];
+    for (let i = 0; i < 4; i++) hosts.push((await chosen(among([pool]))).endpoint.host);
+    expect(hosts).toEqual(['a.api.t', 'b.api.t', 'a.api.t', 'b.api.t']);
+  });
+
+  it.each(['b.api.t', 'B.API.T', ' b.api.t ', 'b.api.t:8443', 'b.api.t.'])('is named: %s', async (name) => {
+    expect((await chosen(naming(name))).endpoint.port).toBe(8443);
+  });
+
+  it.each([
+    ['c.api.t', { code: 'routing.unknown_target_host' }],
+    ['b.api.t:443', { code: 'routing.unknown_target_host' }],
+    ['https://b.api.t', { code: 'routing.invalid_target_host' }],
+    ['b.api.t/x', { code: 'routing.invalid_target_host' }],
+    ['', { code: 'routing.invalid_target_host' }],
+  ])('%s is refused', async (name, refusal) => {
+    expect(await refusalOf(naming(name))).toEqual(refusal);
+  });
+
+  it('must be named where the alias is a suffix', async () => {
+    const needs = upstream({ ...pool, needsTargetHost: true });
+    const hosts = ['a.api.t:443', 'b.api.t:8443'];
+    expect(await refusalOf(among([needs]))).toEqual({ code: 'routing.missing_target_host', hosts });
+  });
+});
