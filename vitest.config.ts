@@ -1,27 +1,35 @@
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
+import { publicSuffixesForVite } from './scripts/lib/public-suffixes.ts';
 import { testBindings } from './test/support/test-env.ts';
 
-/** `workerd`: pure rules, stages and adapters inside the real runtime. `sockets`: the built bundle behind real sockets, from Node. */
+/** A project inside the real runtime; `stores` files start with a migrated, empty D1 each, which pure rules need not wait for. */
+const insideWorkerd = (name: string, include: string[], exclude: string[], setupFiles: string[]) => ({
+  plugins: [
+    publicSuffixesForVite,
+    cloudflareTest(async () => ({
+      main: './src/worker.ts',
+      wrangler: { configPath: './wrangler.toml' },
+      miniflare: {
+        stripCfConnectingIp: false,
+        bindings: { ...testBindings, TEST_MIGRATIONS: await readD1Migrations('./d1-migrations') },
+      },
+    })),
+  ],
+  test: { name, include, exclude, setupFiles },
+});
+
+const storeTests = [
+  'test/unit/{adapters,control-plane,durable-objects,jobs}/**/*.test.ts',
+  'test/contract/**/*.test.ts',
+];
+
+/** `rules` and `stores` run inside workerd; `sockets` drives the built bundle over real sockets, from Node. */
 export default defineConfig({
   test: {
     projects: [
-      {
-        plugins: [
-          cloudflareTest(async () => ({
-            wrangler: { configPath: './wrangler.toml' },
-            miniflare: {
-              stripCfConnectingIp: false,
-              bindings: { ...testBindings, TEST_MIGRATIONS: await readD1Migrations('./d1-migrations') },
-            },
-          })),
-        ],
-        test: {
-          name: 'workerd',
-          include: ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/property/**/*.test.ts'],
-          setupFiles: ['./test/support/apply-migrations.ts'],
-        },
-      },
+      insideWorkerd('rules', ['test/{unit,property}/**/*.test.ts'], storeTests, []),
+      insideWorkerd('stores', storeTests, [], ['./test/support/apply-migrations.ts']),
       {
         test: {
           name: 'sockets',

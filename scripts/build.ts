@@ -2,6 +2,7 @@
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { publicSuffixesForEsbuild } from './lib/public-suffixes.ts';
 
 /** Bundles the Worker; gives the bundle's path and sizes in bytes. */
 export async function bundleWorker(
@@ -24,6 +25,7 @@ export async function bundleWorker(
     logLevel: 'warning',
     write: true,
     metafile: true,
+    plugins: [publicSuffixesForEsbuild],
     define: options.define ?? {},
   });
   const bytes = Object.values(built.metafile.outputs)[0]?.bytes ?? 0;

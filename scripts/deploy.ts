@@ -1,7 +1,7 @@
 /**
- * `npm run deploy`: checks, migrates the remote D1, deploys. `--dry-run` only compiles what would be deployed and needs no network.
- * Promises: nothing remote is touched before every check has passed; each missing thing is one sentence that says what to do
- * (docs/operations.md has the whole guide). Must never: print or make a secret.
+ * `npm run deploy`: checks, migrates the remote D1, deploys. `--dry-run` only shows what would be deployed and needs no network.
+ * Promises: what is deployed is dist/worker.js, the file that tests and proofs run; nothing remote is touched before every check has
+ * passed; each missing thing is one sentence that says what to do (docs/operations.md has the guide). Must never: print or make a secret.
  */
 import { spawnSync } from 'node:child_process';
 import { bundleWorker } from './build.ts';
@@ -43,18 +43,23 @@ function checkConfiguration(databaseId: string): void {
     stop(`Missing secrets: ${missing.join(', ')}. Put each with \`npx wrangler secret put NAME\` (docs/operations.md).`);
 }
 
+/** The bundle as it is, not bundled again by wrangler. */
+async function deployBundle(...flags: string[]): Promise<boolean> {
+  const { path, gzipBytes } = await bundleWorker();
+  console.log(`${path}: ${(gzipBytes / 1000).toFixed(1)} kB gzip`);
+  return wrangler('deploy', path, '--no-bundle', ...flags);
+}
+
 async function deploy(): Promise<void> {
   const { databaseId, databaseName } = readWranglerConfig();
   checkConfiguration(databaseId);
   if (tidy(false).length > 0) stop('The checks above failed; nothing was deployed.');
-  const { gzipBytes } = await bundleWorker();
-  console.log(`The bundle has ${(gzipBytes / 1000).toFixed(1)} kB gzip.`);
   if (!wrangler('d1', 'migrations', 'apply', databaseName, '--remote'))
     stop('The migrations did not apply; nothing was deployed.');
-  if (!wrangler('deploy')) stop('wrangler did not deploy; the database is migrated, the Worker is the old one.');
+  if (!(await deployBundle())) stop('wrangler did not deploy: the database is migrated, the Worker is the old one.');
 }
 
 const unknown = process.argv.slice(2).find((argument) => argument !== '--dry-run');
 if (unknown !== undefined) stop(`"${unknown}" is not known here: npm run deploy [-- --dry-run]`);
 if (!process.argv.includes('--dry-run')) await deploy();
-else if (!wrangler('deploy', '--dry-run')) stop('wrangler could not compile what would be deployed.');
+else if (!(await deployBundle('--dry-run'))) stop('wrangler does not accept what would be deployed.');

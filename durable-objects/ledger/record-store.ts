@@ -4,6 +4,7 @@
  * whether the alarm has run or not; an expired row is absent. Called inside the core's transaction.
  */
 import {
+  ledgerLeaseMs,
   recordInlineBodyBytesMax,
   recordTenantBytesMax,
   recordTtlMs,
@@ -67,27 +68,35 @@ export class RecordStore {
     return bytes + (claims + 1) * recordInlineBodyBytesMax <= recordTenantBytesMax;
   }
 
-  claim([id, scope, key, fingerprint]: Claim, hold: { id: string; leaseUntilMs: number }, nowMs: number): void {
+  /** A new claim; its lease is that of its hold. The caller has seen that key and id are new. */
+  claim([id, scope, key, fingerprint]: Claim, holdId: string, nowMs: number): void {
     const usage = this.#usage();
+    const leaseUntilMs = nowMs + ledgerLeaseMs;
     this.#sql.exec(
-      `INSERT INTO record (id, hold_id, scope, key, fingerprint, state, claimed_at, due, expires_at, bytes)
+      `INSERT INTO record
+         (id, hold_id, scope, key, fingerprint, state, claimed_at, due, expires_at, bytes)
        VALUES (?, ?, ?, ?, ?, 'claimed', ?, ?, ?, 0)`,
       id,
-      hold.id,
+      holdId,
       scope,
       key,
       fingerprint,
       nowMs,
-      hold.leaseUntilMs,
+      leaseUntilMs,
       nowMs + recordTtlMs,
     );
     usage.claims += 1;
-    this.#dueAt(hold.leaseUntilMs);
+    this.#dueAt(leaseUntilMs);
   }
 
-  /** A claim lives as long as its hold's lease. */
-  prolong(id: string, leaseUntilMs: number): void {
-    this.#sql.exec("UPDATE record SET due = ? WHERE id = ? AND state = 'claimed'", leaseUntilMs, id);
+  /** A claim lives as long as its hold's lease; one that ended does not come back to life. */
+  prolong(id: string, leaseUntilMs: number, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE record SET due = ? WHERE id = ? AND state = 'claimed' AND due > ?",
+      leaseUntilMs,
+      id,
+      nowMs,
+    );
   }
 
   /** Keeps the answer; from here the key replays it. */
@@ -135,7 +144,9 @@ export class RecordStore {
   /** The key may be used again. */
   remove(row: RecordRow): void {
     const usage = this.#usage();
-    const gone = this.#sql.exec('DELETE FROM record WHERE id = ? RETURNING bytes', row.id).toArray();
+    const gone = this.#sql
+      .exec('DELETE FROM record WHERE id = ? RETURNING bytes', row.id)
+      .toArray();
     usage.bytes -= integer(gone[0], 'bytes');
     if (row.state === 'claimed') usage.claims -= 1;
   }

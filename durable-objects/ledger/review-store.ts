@@ -16,7 +16,7 @@ export class ReviewStore {
 
   open(holdId: string, micros: number, atMs: number): void {
     this.#sql.exec(
-      'INSERT INTO review (hold_id, micros, at) VALUES (?, ?, ?)',
+      'INSERT OR REPLACE INTO review (hold_id, micros, at) VALUES (?, ?, ?)',
       holdId,
       micros,
       atMs,

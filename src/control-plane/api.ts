@@ -1,7 +1,8 @@
 /**
- * The management API: the operations table as a Hono app, mounted at `/api/v1`.
- * Promises: every row runs the same steps (identify, permission, query, tenant, body, handler); every "no" is problem+json; a known
- * path with another method is 405 with Allow; nothing here is cached. Called by `app.ts`.
+ * The management API: the operations table as a Hono app, mounted at `/api/v1`. Promises: every row
+ * runs the same steps (identify, permission, query, tenant, body, handler); every "no" is
+ * problem+json; a known path with another method is 405 with Allow; nothing here is cached. Called
+ * by `app.ts`.
  */
 import { type Context, Hono } from 'hono';
 import { AssertionError } from '../base/assert';

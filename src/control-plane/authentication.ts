@@ -1,7 +1,8 @@
 /**
- * Authentication: who sends a management request, and in which tenant it acts.
- * Promises: the operator key is compared by digest in constant time against every configured one; a foreign, unknown or malformed
- * tenant is one answer, `resource.not_found`. Must never: log or return a presented key. Called by `api.ts`.
+ * Authentication: who sends a management request, and in which tenant it acts. Promises: the
+ * operator key is compared by digest in constant time against every configured one; a foreign,
+ * unknown or malformed tenant is one answer, `resource.not_found`. Must never: log or return a
+ * presented key. Called by `api.ts`.
  */
 import { isId } from '../base/ids';
 import { err, ok, type Result } from '../base/result';
@@ -49,8 +50,9 @@ export function permitted(actor: Actor, needs: Operation['permission']): Result<
 }
 
 /**
- * The chain of the tenant that the request acts in: the key's own, or the one that `?tenant=` names, which must be below it. The
- * operator names any; only on the tree and the gateway itself may it name none.
+ * The chain of the tenant that the request acts in: the key's own, or the one that `?tenant=`
+ * names, which must be below it. The operator names any; only on the tree and the gateway itself
+ * may it name none.
  */
 export async function actingChain(
   identified: Identified,
@@ -80,7 +82,9 @@ function presentedKey(headers: Headers): Result<string, Refusal> {
   return key === '' ? err({ code: 'auth.failed', reason: 'missing' }) : ok(key);
 }
 
-/** Digests have one length, and every configured key is compared: time tells nothing about either. */
+/**
+ * Digests have one length, and every configured key is compared: time tells nothing about either.
+ */
 async function isOperator(presented: string, configured: readonly string[]): Promise<boolean> {
   const digest = await sha256(presented);
   let matches = 0;

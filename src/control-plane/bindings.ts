@@ -1,6 +1,7 @@
 /**
- * Bindings of an upstream, from the wire and back (digest A4). Promises: a binding has one target, one source and a value that its
- * place can carry; a secret is bound by id and shown by name; no value is ever shown. Pure. Called by upstreams.
+ * Bindings of an upstream, from the wire and back (digest A4). Promises: a binding has one target,
+ * one source and a value that its place can carry; a secret is bound by id and shown by name; no
+ * value is ever shown. Pure. Called by upstreams.
  */
 import * as z from 'zod/mini';
 import { fieldNameCharsMax, fieldValueCharsMax } from '../base/limits';
@@ -17,7 +18,10 @@ const injectors = ['api_key', 'bearer', 'basic', 'custom'] as const;
 const value = text(fieldValueCharsMax);
 const fieldName = text(fieldNameCharsMax);
 
-/** One binding as it is sent. Exactly one of `secret`, `platform_setting`, `value`; a `custom` format without placeholder is a value. */
+/**
+ * One binding as it is sent. Exactly one of `secret`, `platform_setting`, `value`; a `custom`
+ * format without placeholder is a value.
+ */
 export const bindingBody = z.strictObject({
   location: z.enum(locations),
   name: fieldName,
@@ -38,7 +42,9 @@ export const bindingBody = z.strictObject({
 });
 export type BindingBody = z.output<typeof bindingBody>;
 
-/** One binding as it is shown; `secret` is null when the secret is gone or hidden from the tenant. */
+/**
+ * One binding as it is shown; `secret` is null when the secret is gone or hidden from the tenant.
+ */
 export const bindingAnswer = z.object({
   location: z.enum(locations),
   name: z.string(),
@@ -50,7 +56,10 @@ export const bindingAnswer = z.object({
   value: z.optional(z.string()),
 });
 
-/** What a tenant's bindings may refer to: ids of visible secrets by name, names of the gateway's settings. */
+/**
+ * What a tenant's bindings may refer to: ids of visible secrets by name, names of the gateway's
+ * settings.
+ */
 export interface Referable {
   readonly secretIds: ReadonlyMap<string, string>;
   readonly settings: ReadonlySet<string>;
@@ -129,7 +138,10 @@ function nameFault(body: BindingBody): string | null {
   }
 }
 
-/** What is wrong with the parts beside one another, whatever they refer to: the first row that holds. */
+/**
+ * What is wrong with the parts beside one another, whatever they refer to: the first row that
+ * holds.
+ */
 function shapeFault(body: BindingBody): FieldIssue | null {
   const { injector, format, secret, platform_setting: setting, value } = body;
   const constant = value !== undefined || (format !== undefined && !format.includes(placeholder));

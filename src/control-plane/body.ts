@@ -1,7 +1,8 @@
 /**
- * Body: the bytes of a management request, read within bounds, and the document in them, held against its schema.
- * Promises: never holds more than {@link managementBodyBytesMax}; an issue names a field and what is wrong, never the value.
- * Called by `api.ts` (read) and `operation.ts` (parse).
+ * Body: the bytes of a management request, read within bounds, and the document in them, held
+ * against its schema. Promises: never holds more than {@link managementBodyBytesMax}; an issue
+ * names a field and what is wrong, never the value. Called by `api.ts` (read) and `operation.ts`
+ * (parse).
  */
 import type * as z from 'zod/mini';
 import { decodeUtf8, parseJson } from '../base/json';

@@ -1,4 +1,7 @@
-/** Finished calls, read only: the reporting copy, never the source of money. Operations read by `operations.ts`. */
+/**
+ * Finished calls, read only: the reporting copy, never the source of money. Operations read by
+ * `operations.ts`.
+ */
 import * as z from 'zod/mini';
 import { ok } from '../base/result';
 import type { CallRow } from '../ports/evidence';

@@ -1,6 +1,6 @@
 /**
- * Deny rules: guardrails for every role of a tenant and the tenants below. Promises: a rule says something; what it names exists.
- * Operations read by `operations.ts`.
+ * Deny rules: guardrails for every role of a tenant and the tenants below. Promises: a rule says
+ * something; what it names exists. Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';
@@ -180,8 +180,8 @@ async function judged(
 }
 
 /**
- * The normal form of a host, as targets have it. A rule may also name what no call may reach: private addresses and reserved names are
- * kept as they are.
+ * The normal form of a host, as targets have it. A rule may also name what no call may reach:
+ * private addresses and reserved names are kept as they are.
  */
 function hostPattern(text: string): string | undefined {
   const wildcard = text.startsWith('*.');

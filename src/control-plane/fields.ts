@@ -1,4 +1,7 @@
-/** Fields that several resources share: names, ids, times, and their zod shapes. Called by the resource files. */
+/**
+ * Fields that several resources share: names, ids, times, and their zod shapes. Called by the
+ * resource files.
+ */
 import * as z from 'zod/mini';
 import { nameCharsMax, slugCharsMax } from '../base/limits';
 import type { Dated } from '../ports/store';

@@ -1,7 +1,8 @@
 /**
- * Grants: what an actor may give to others. Promises: nobody gives more than it has: not a stronger role, not a permission that its
- * key was narrowed away from, not an upstream or project outside its lists. Pure. Called by principals and keys.
- * The attack: a key narrowed to `access:write` makes itself a second key without the narrowing.
+ * Grants: what an actor may give to others. Promises: nobody gives more than it has: not a stronger
+ * role, not a permission that its key was narrowed away from, not an upstream or project outside
+ * its lists. Pure. Called by principals and keys. The attack: a key narrowed to `access:write`
+ * makes itself a second key without the narrowing.
  */
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
@@ -22,7 +23,10 @@ export function mayManage(actor: Actor, role: Role): Result<void, Refusal> {
   return err({ code: 'authz.forbidden', needs: `role ${role}` });
 }
 
-/** Whether the actor may give somebody that role: it must hold every permission of it. Refuses with `authz.forbidden`. */
+/**
+ * Whether the actor may give somebody that role: it must hold every permission of it. Refuses with
+ * `authz.forbidden`.
+ */
 export function mayGiveRole(actor: Actor, role: Role): Result<void, Refusal> {
   const manages = mayManage(actor, role);
   return manages.ok ? holdsAll(actor, { role, permissions: null }) : manages;

@@ -1,6 +1,7 @@
 /**
- * Header rules of an upstream, from the wire and back. Promises: names are tokens (RFC 9110 section 5.1), lower-case and not ours to
- * give away; values are printable ASCII, so no rule can break a message. Pure. Called by upstreams and bindings.
+ * Header rules of an upstream, from the wire and back. Promises: names are tokens (RFC 9110 section
+ * 5.1), lower-case and not ours to give away; values are printable ASCII, so no rule can break a
+ * message. Pure. Called by upstreams and bindings.
  */
 import * as z from 'zod/mini';
 import { fieldNameCharsMax, fieldValueCharsMax, headerEditsMax } from '../base/limits';

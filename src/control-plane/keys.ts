@@ -1,6 +1,7 @@
 /**
- * Access keys of principals. Promises: the token is in the answer that makes it and nowhere else; a key gives nothing that its maker
- * has not; its lists name what exists in the tenant. Operations read by `operations.ts`.
+ * Access keys of principals. Promises: the token is in the answer that makes it and nowhere else; a
+ * key gives nothing that its maker has not; its lists name what exists in the tenant. Operations
+ * read by `operations.ts`.
  */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';

@@ -1,13 +1,15 @@
 /**
- * Whether what a body refers to exists in the tenant. Promises: a foreign id and an unknown one are the same refusal, on the field that
- * named it. Called by the resource files.
+ * Whether what a body refers to exists in the tenant. Promises: a foreign id and an unknown one are
+ * the same refusal, on the field that named it. Called by the resource files.
  */
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import { invalid } from './body';
 import type { Call } from './operation';
 
-/** Whether a body's project is one of the tenant's. Refuses with `validation.error` on `project_id`. */
+/**
+ * Whether a body's project is one of the tenant's. Refuses with `validation.error` on `project_id`.
+ */
 export async function knownProject(
   call: Call,
   projectId: string | null,
@@ -19,7 +21,10 @@ export async function knownProject(
   return err(invalid({ path: 'project_id', message: 'names no project of yours' }));
 }
 
-/** Whether a body's principal is one of the tenant's. Refuses with `validation.error` on `principal_id`. */
+/**
+ * Whether a body's principal is one of the tenant's. Refuses with `validation.error` on
+ * `principal_id`.
+ */
 export async function knownPrincipal(
   call: Call,
   principalId: string | null,

@@ -1,6 +1,7 @@
 /**
- * The OpenAPI 3.1 document of the management API, made from the operations table and the very schemas that validate requests.
- * Promises: nothing is described that does not exist, and nothing exists that is not described. Served at `/openapi.json` by `app.ts`.
+ * The OpenAPI 3.1 document of the management API, made from the operations table and the very
+ * schemas that validate requests. Promises: nothing is described that does not exist, and nothing
+ * exists that is not described. Served at `/openapi.json` by `app.ts`.
  */
 import * as z from 'zod/mini';
 import { apiBase, type Operation } from './operation';

@@ -1,7 +1,8 @@
 /**
- * Operation: one row of the management API; the router and the OpenAPI document are both made from the same rows, so they cannot drift.
- * Promises: a handler gets a body that its schema accepted and must give what its answer schema describes (the compiler checks it).
- * Called by the resource files (make rows) and by `api.ts`, `openapi.ts` (read them).
+ * Operation: one row of the management API; the router and the OpenAPI document are both made from
+ * the same rows, so they cannot drift. Promises: a handler gets a body that its schema accepted and
+ * must give what its answer schema describes (the compiler checks it). Called by the resource files
+ * (make rows) and by `api.ts`, `openapi.ts` (read them).
  */
 import type * as z from 'zod/mini';
 import { assert } from '../base/assert';
@@ -24,7 +25,10 @@ export type Actor =
 export interface CallFacts {
   readonly services: ManagementServices;
   readonly actor: Actor;
-  /** The tenant that is acted in and its ancestors, leaf first; empty for the operator who named none. */
+  /**
+   * The tenant that is acted in and its ancestors, leaf first; empty for the operator who named
+   * none.
+   */
   readonly chain: readonly string[];
   /** The id in the path; empty when the path has none. */
   readonly id: string;
@@ -47,7 +51,10 @@ export class Call {
     return this.facts.services;
   }
 
-  /** The tenant that is acted in; `null` only for the operator in an operation of scope `tree` or `gateway`. */
+  /**
+   * The tenant that is acted in; `null` only for the operator in an operation of scope `tree` or
+   * `gateway`.
+   */
   get acting(): string | null {
     return this.facts.chain[0] ?? null;
   }
@@ -64,7 +71,10 @@ export class Call {
   }
 }
 
-/** Whether an operation acts in one tenant, on the tenant tree (the operator may name no tenant), or on the whole gateway. */
+/**
+ * Whether an operation acts in one tenant, on the tenant tree (the operator may name no tenant), or
+ * on the whole gateway.
+ */
 export type Scope = 'tenant' | 'tree' | 'gateway';
 
 /** A query parameter. */

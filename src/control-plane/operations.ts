@@ -1,4 +1,7 @@
-/** Every operation of the management API. Read by `api.ts` (the router), `openapi.ts` (the document) and the tests that walk it. */
+/**
+ * Every operation of the management API. Read by `api.ts` (the router), `openapi.ts` (the document)
+ * and the tests that walk it.
+ */
 import { callOperations } from './calls';
 import { denyRuleOperations } from './deny-rules';
 import { keyOperations } from './keys';

@@ -1,6 +1,7 @@
 /**
- * Pagination: `?limit=` and an opaque `?cursor=`; rows ordered by id.
- * Promises: a page holds at most {@link pageSizeMax} rows; `next_cursor` is null on the last page and only there. Called by the lists.
+ * Pagination: `?limit=` and an opaque `?cursor=`; rows ordered by id. Promises: a page holds at
+ * most {@link pageSizeMax} rows; `next_cursor` is null on the last page and only there. Called by
+ * the lists.
  */
 import * as z from 'zod/mini';
 import { type IdPrefix, isId } from '../base/ids';
@@ -39,7 +40,10 @@ export function pageAsked(
   return err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
 }
 
-/** Answers one page: asks the store for one row more than the page holds, to know whether another page follows. */
+/**
+ * Answers one page: asks the store for one row more than the page holds, to know whether another
+ * page follows.
+ */
 export async function listed<R extends { readonly id: string }, W>(
   call: Call,
   prefix: IdPrefix,

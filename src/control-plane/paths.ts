@@ -1,6 +1,7 @@
 /**
- * Paths that are stored: base paths, route paths, paths of deny rules. Promises: one meaning for us, for fetch and for an origin
- * (RFC 3986 section 3.3 characters, no dot segment in any spelling, no empty segment). Pure. Called by upstreams, routes, deny rules.
+ * Paths that are stored: base paths, route paths, paths of deny rules. Promises: one meaning for
+ * us, for fetch and for an origin (RFC 3986 section 3.3 characters, no dot segment in any spelling,
+ * no empty segment). Pure. Called by upstreams, routes, deny rules.
  */
 import { pathCharsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -9,14 +10,19 @@ import { pathFault } from '../domain/relay/path';
 /** RFC 3986 `pchar`, and the slash. */
 const pathChars = /^(?:\/(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*)*$/;
 
-/** A base path: `''`, or starts with `/` and ends without one. The error is a message for the field. */
+/**
+ * A base path: `''`, or starts with `/` and ends without one. The error is a message for the field.
+ */
 export function basePath(text: string): Result<string, string> {
   const path = text.replace(/\/$/, '');
   const fault = pathMessage(path);
   return fault === null ? ok(path) : err(fault);
 }
 
-/** A path prefix: starts with `/`, ends without one unless it is all there is. The error is a message for the field. */
+/**
+ * A path prefix: starts with `/`, ends without one unless it is all there is. The error is a
+ * message for the field.
+ */
 export function prefixPath(text: string): Result<string, string> {
   const path = basePath(text);
   if (!path.ok) return path;

@@ -1,6 +1,7 @@
 /**
- * The endpoint pool of an upstream: judged hosts, the resolver's word on names, the alias. Promises: nothing is registered that a call
- * would be refused for; what can be derived as alias is derived (digest B4). Called by upstreams.
+ * The endpoint pool of an upstream: judged hosts, the resolver's word on names, the alias.
+ * Promises: nothing is registered that a call would be refused for; what can be derived as alias is
+ * derived (digest B4). Called by upstreams.
  */
 import * as z from 'zod/mini';
 import { hostCharsMax, poolEndpointsMax } from '../base/limits';

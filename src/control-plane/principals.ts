@@ -1,4 +1,7 @@
-/** Principals: who calls; a role inside one tenant, and any number of keys. Operations read by `operations.ts`. */
+/**
+ * Principals: who calls; a role inside one tenant, and any number of keys. Operations read by
+ * `operations.ts`.
+ */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { ok } from '../base/result';

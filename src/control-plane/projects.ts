@@ -1,4 +1,7 @@
-/** Projects: named parts of a tenant that upstreams, deny rules and keys refer to. Operations read by `operations.ts`. */
+/**
+ * Projects: named parts of a tenant that upstreams, deny rules and keys refer to. Operations read
+ * by `operations.ts`.
+ */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { ok } from '../base/result';

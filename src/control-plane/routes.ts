@@ -1,6 +1,6 @@
 /**
- * Routes: what of an upstream may be called. Promises: two enabled routes of one upstream never share path, priority and method.
- * Operations read by `operations.ts`.
+ * Routes: what of an upstream may be called. Promises: two enabled routes of one upstream never
+ * share path, priority and method. Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';

@@ -1,6 +1,6 @@
 /**
- * Secrets: a name and a value that is sealed on its way in. Promises: no operation gives a value back. Operations read by
- * `operations.ts`; the sealing also by `vault.ts`.
+ * Secrets: a name and a value that is sealed on its way in. Promises: no operation gives a value
+ * back. Operations read by `operations.ts`; the sealing also by `vault.ts`.
  */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';
@@ -148,7 +148,10 @@ async function sealed(
   return ok({ sealed: bytes, dataKeyVersion: key.value.version });
 }
 
-/** The tenant's newest data key; the first secret of a tenant makes it. Two first secrets at once agree on the one that was stored. */
+/**
+ * The tenant's newest data key; the first secret of a tenant makes it. Two first secrets at once
+ * agree on the one that was stored.
+ */
 async function newestDataKey(call: Call): Promise<Result<WrappedDataKey, Refusal>> {
   const { store, vault } = call.services;
   const known = await store.dataKeys.newest(call.tenantId);

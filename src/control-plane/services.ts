@@ -1,5 +1,6 @@
 /**
- * What the management API needs from outside. Made by `wiring.ts`, once per isolate; the tests make it by hand.
+ * What the management API needs from outside. Made by `wiring.ts`, once per isolate; the tests make
+ * it by hand.
  */
 import type { EgressAllowance } from '../domain/egress/allowance';
 import type { Config } from '../ports/config';

@@ -1,6 +1,7 @@
 /**
- * Tenants: the tree that owns configuration and money. Promises: a parent never changes, so there is no cycle; a tenant's ledger is its
- * own or an ancestor's, and only who acts at or above that ancestor may choose it. Operations read by `operations.ts`.
+ * Tenants: the tree that owns configuration and money. Promises: a parent never changes, so there
+ * is no cycle; a tenant's ledger is its own or an ancestor's, and only who acts at or above that
+ * ancestor may choose it. Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
 import { isId, newId } from '../base/ids';
@@ -13,7 +14,10 @@ import { dated, datedWire, displayName, reference } from './fields';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
-/** Cloudflare's location hints for objects (developers.cloudflare.com/durable-objects/reference/data-location). */
+/**
+ * Cloudflare's location hints for objects
+ * (developers.cloudflare.com/durable-objects/reference/data-location).
+ */
 const regions = [
   'wnam',
   'enam',
@@ -139,7 +143,10 @@ export const tenantOperations: readonly Operation[] = [
   }),
 ];
 
-/** The tenant in the path with its chain, when it is the one that is acted in or below it; else `resource.not_found`. */
+/**
+ * The tenant in the path with its chain, when it is the one that is acted in or below it; else
+ * `resource.not_found`.
+ */
 export async function reachable(
   call: Call,
 ): Promise<Result<{ row: TenantRecord; chain: readonly string[] }, Refusal>> {
@@ -219,8 +226,9 @@ function parentIssue(chain: readonly string[], acting: string | null): FieldIssu
 }
 
 /**
- * Why a tenant may not name this ledger: it is neither itself nor an ancestor, or it belongs to somebody above the actor, whose money
- * the actor may not spend. `chain` is the tenant's own, leaf first.
+ * Why a tenant may not name this ledger: it is neither itself nor an ancestor, or it belongs to
+ * somebody above the actor, whose money the actor may not spend. `chain` is the tenant's own, leaf
+ * first.
  */
 function ledgerFault(call: Call, ledgerId: string, chain: readonly string[]): Refusal | null {
   const at = chain.indexOf(ledgerId);

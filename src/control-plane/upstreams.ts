@@ -1,7 +1,8 @@
 /**
- * Upstreams: registered targets with their bindings. Promises: everything that the road will trust is judged here, when it is written;
- * an upstream with a `platform_setting` is made and changed by the operator only, because whoever chooses the host gets the value.
- * Operations read by `operations.ts`.
+ * Upstreams: registered targets with their bindings. Promises: everything that the road will trust
+ * is judged here, when it is written; an upstream with a `platform_setting` is made and changed by
+ * the operator only, because whoever chooses the host gets the value. Operations read by
+ * `operations.ts`.
  */
 import { newId } from '../base/ids';
 import { err, ok, type Result } from '../base/result';

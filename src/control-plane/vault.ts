@@ -1,7 +1,8 @@
 /**
- * Rotation of master and data keys, in bounded steps that a command repeats until nothing remains. Promises: serving goes on
- * meanwhile, because every version in use stays until nothing uses it; a step that is repeated or cut off loses nothing; a secret that
- * somebody writes meanwhile keeps the new value. Operations read by `operations.ts`.
+ * Rotation of master and data keys, in bounded steps that a command repeats until nothing remains.
+ * Promises: serving goes on meanwhile, because every version in use stays until nothing uses it; a
+ * step that is repeated or cut off loses nothing; a secret that somebody writes meanwhile keeps the
+ * new value. Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
 import { rotationStepMax } from '../base/limits';
@@ -73,7 +74,10 @@ async function rewrapStep(
   return ok({ rewrapped, remaining: old.value.total - rewrapped, unreadable: skipped });
 }
 
-/** Goes on with a rotation that has not ended; begins a new one only when every secret is under the newest data key. */
+/**
+ * Goes on with a rotation that has not ended; begins a new one only when every secret is under the
+ * newest data key.
+ */
 async function resealStep(
   call: Call,
   tenantId: string,

@@ -1,9 +1,10 @@
 /**
  * Store: the configuration as the management API reads and writes it; one collection per resource.
- * Promises: every statement is scoped to the tenant that it is given; a write that the road could notice raises that tenant's
- * `config_version` in the same transaction; an absent or foreign id is `resource.not_found`, a broken unique rule is
- * `resource.conflict` with its field, a store that does not answer is `config.unavailable`.
- * Must never: answer from memory. Implemented by `adapters/d1/store/`. Times are epoch milliseconds.
+ * Promises: every statement is scoped to the tenant that it is given; a write that the road could
+ * notice raises that tenant's `config_version` in the same transaction; an absent or foreign id is
+ * `resource.not_found`, a broken unique rule is `resource.conflict` with its field, a store that
+ * does not answer is `config.unavailable`. Must never: answer from memory. Implemented by
+ * `adapters/d1/store/`. Times are epoch milliseconds.
  */
 import type { Result } from '../base/result';
 import type { DenyRule, Route, Upstream, Visibility } from '../domain/catalog/upstream';
@@ -100,7 +101,10 @@ export interface Reads<R> {
   list(tenantId: string, page: Page): Stored<readonly R[]>;
 }
 
-/** Reads and writes of one resource. `replace` writes every column that may change; ids and owners never do. */
+/**
+ * Reads and writes of one resource. `replace` writes every column that may change; ids and owners
+ * never do.
+ */
 export interface Collection<R> extends Reads<R> {
   insert(row: R): Stored<void>;
   replace(row: R): Stored<void>;
@@ -132,7 +136,10 @@ export interface SecretStore extends Reads<SecretRecord> {
   replace(row: SecretRecord, value: SealedValue): Stored<void>;
   /** Refused with `resource.conflict` while an upstream of the tenant is bound to it. */
   remove(tenantId: string, id: string): Stored<void>;
-  /** Secrets of these names that the leaf of `chain` may use: its own, and what its ancestors show to descendants. */
+  /**
+   * Secrets of these names that the leaf of `chain` may use: its own, and what its ancestors show
+   * to descendants.
+   */
   visible(chain: readonly string[], names: readonly string[]): Stored<readonly SecretRecord[]>;
   /** The same by id. */
   visibleIds(chain: readonly string[], ids: readonly string[]): Stored<readonly SecretRecord[]>;
@@ -157,12 +164,17 @@ export interface ProjectStore extends Collection<ProjectRecord> {
   existing(tenantId: string, ids: readonly string[]): Stored<readonly string[]>;
 }
 
-/** Wrapped data keys, and the secrets that they seal. Only {@link DataKeyStore.wrappedBefore} looks across tenants. */
+/**
+ * Wrapped data keys, and the secrets that they seal. Only {@link DataKeyStore.wrappedBefore} looks
+ * across tenants.
+ */
 export interface DataKeyStore {
   newest(tenantId: string): Stored<WrappedDataKey | null>;
   /** Adds a version; when it is there already, nothing happens: read the newest again. */
   add(key: WrappedDataKey, nowMs: number): Stored<void>;
-  /** Keys of every tenant that an older master key wraps: the first `limit`, and how many there are. */
+  /**
+   * Keys of every tenant that an older master key wraps: the first `limit`, and how many there are.
+   */
   wrappedBefore(masterVersion: number, limit: number): Stored<Counted<WrappedDataKey>>;
   /** Replaces wrappings that nobody has replaced since they were read. */
   rewrap(changes: readonly Rewrapped[]): Stored<void>;

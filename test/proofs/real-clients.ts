@@ -200,8 +200,8 @@ const vendorRows = ({ openaiVendor, anthropicVendor, tenant }: Stage): Row[] => 
 async function echoes(socket: WebSocket, protocol: string): Promise<string> {
   await once(socket, 'open');
   same(socket.protocol, protocol, 'the chosen subprotocol');
-  const binary = Buffer.alloc(100_000, 7);
-  for (const [data, isBinary] of [[Buffer.from('grüß dich'), false], [binary, true]] as const) {
+  const [text, binary] = [Buffer.from('grüß dich'), Buffer.alloc(100_000, 7)];
+  for (const [data, isBinary] of [[text, false], [binary, true]] as const) {
     const received = once(socket, 'message');
     socket.send(data, { binary: isBinary });
     const [echo, echoIsBinary] = (await received) as [Buffer, boolean];
@@ -210,7 +210,7 @@ async function echoes(socket: WebSocket, protocol: string): Promise<string> {
   const closed = once(socket, 'close');
   socket.close(4001, 'done');
   same((await closed)[0], 4001, 'close code');
-  return `9 B text, ${binary.length} B binary, close 4001`;
+  return `${text.length} B text, ${binary.length} B binary, close 4001`;
 }
 
 /** The arguments of the next event; an error or 10 s of silence rejects. */

@@ -18,7 +18,10 @@ import type { Binding, Endpoint, HeaderRules } from '../../domain/catalog/upstre
 import type { Permission } from '../../domain/tenancy/access';
 import type { Blame, Outcome } from '../../ports/evidence';
 
-/** A BLOB as bytes. drizzle's own blob column wants Node's Buffer, which workerd has not; D1 gives an array of numbers. */
+/**
+ * A BLOB as bytes. drizzle's own blob column wants Node's Buffer, which workerd has not; D1 gives an
+ * array of numbers.
+ */
 const bytes = customType<{ data: Uint8Array; driverData: Uint8Array | readonly number[] }>({
   dataType: () => 'blob',
   fromDriver: (value) => Uint8Array.from(value),
@@ -143,7 +146,7 @@ export const secrets = sqliteTable(
   },
   (t) => [
     uniqueIndex('secrets_name').on(t.tenantId, t.name),
-    /** A data key cannot be retired while it seals a row, and a row cannot be written under a retired one. */
+    // A data key cannot be retired while it seals a row, nor a row written under a retired one.
     foreignKey({
       name: 'secrets_data_key',
       columns: [t.tenantId, t.dataKeyVersion],

@@ -1,9 +1,10 @@
 /**
- * AesVault: the vault over WebCrypto. A master key wraps one data key per tenant and version; the data key seals secrets; both with
- * AES-256-GCM, a random 12-byte nonce in front, and additional data that names the owner (NIST SP 800-38D).
- * Promises: a row moved to another tenant, id or version does not open; data keys are held non-extractable, for at most `ttlMs`.
- * Must never: keep a promise across requests (it belongs to the request that made it), log, or say why a row did not open.
- * Called by the credentials adapter (open) and the management API (the rest).
+ * AesVault: the vault over WebCrypto. A master key wraps one data key per tenant and version; the
+ * data key seals secrets; both with AES-256-GCM, a random 12-byte nonce in front, and additional
+ * data that names the owner (NIST SP 800-38D). Promises: a row moved to another tenant, id or
+ * version does not open; data keys are held non-extractable, for at most `ttlMs`. Must never: keep
+ * a promise across requests (it belongs to the request that made it), log, or say why a row did not
+ * open. Called by the credentials adapter (open) and the management API (the rest).
  */
 import { assert } from '../../base/assert';
 import { dataKeysHeldMax } from '../../base/limits';
@@ -15,7 +16,9 @@ import type { SealedSecret, Vault, WrappedDataKey } from '../../ports/vault';
 /** Versioned master keys of 32 bytes, oldest first. */
 export type MasterKeys = readonly { readonly version: number; readonly secret: Uint8Array }[];
 
-/** `ttlMs` bounds the life of an unwrapped data key, milliseconds; `clock` is epoch milliseconds. */
+/**
+ * `ttlMs` bounds the life of an unwrapped data key, milliseconds; `clock` is epoch milliseconds.
+ */
 export interface AesVaultNeeds {
   readonly masterKeys: MasterKeys;
   readonly ttlMs: number;
@@ -99,7 +102,7 @@ export class AesVault implements Vault {
   /** The unwrapped data key, or `null` when it does not authenticate or its master key is gone. */
   async #dataKey(key: WrappedDataKey): Promise<CryptoKey | null> {
     const nowMs = this.#needs.clock();
-    // The wrapping's own bytes are in the name: a row that was restored or tampered with never meets another row's key.
+    // The wrapping's own bytes are in the name: a restored row never meets another row's key.
     const name = `${key.tenantId}:${key.version}:${key.masterVersion}:${key.wrapped.join(',')}`;
     const held = this.#held.get(name);
     if (held !== undefined && held.untilMs > nowMs) return held.key;

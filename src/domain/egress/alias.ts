@@ -4,12 +4,12 @@
  * only when it is registrable, with the PRIVATE section of the Public Suffix List (case C088: `pages.dev` would capture strangers).
  * Must never: judge whether a host may be called (`hostname.ts` does). Pure. Called by registration and update of upstreams.
  */
-import { getDomain } from 'tldts';
 import { aliasCharsMax } from '../../base/limits';
 import { err, ok, type Result } from '../../base/result';
 import type { Endpoint } from '../catalog/upstream';
 import type { FieldIssue } from '../refusal';
 import { canonicalAddress } from './address';
+import { isRegistrable } from './public-suffix';
 import { defaultPortOf, type TargetScheme } from './target-url';
 
 /** What a pool says about its alias. */
@@ -113,9 +113,7 @@ function commonSuffix(hosts: readonly string[]): string | null {
     others.every((host) => host === suffix || host.endsWith(`.${suffix}`));
   const start = labels.findIndex((_, i) => isShared(labels.slice(i).join('.')));
   const suffix = start < 0 ? '' : labels.slice(start).join('.');
-  const registrable =
-    suffix.includes('.') && getDomain(suffix, { allowPrivateDomains: true }) !== null;
-  return registrable ? suffix : null;
+  return suffix.includes('.') && isRegistrable(suffix) ? suffix : null;
 }
 
 function isAddress(host: string): boolean {

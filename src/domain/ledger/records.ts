@@ -23,7 +23,7 @@ export interface RecordRow {
 }
 
 /** What a claim of a key that has a record leads to. */
-export type ClaimVerdict = 'fresh' | 'replay' | 'mismatch' | 'in_progress' | 'outcome_unknown';
+export type ClaimVerdict = 'replay' | 'mismatch' | 'in_progress' | 'outcome_unknown';
 
 /** Whether the record's time is over: its key is free again. */
 export const isExpired = (row: RecordRow, nowMs: number): boolean =>
@@ -34,8 +34,7 @@ export const isAbandoned = (row: RecordRow, nowMs: number): boolean =>
   row.state === 'claimed' && row.dueMs <= nowMs;
 
 /** Judges a claim against the row that its key has, which is neither expired nor abandoned. */
-export function judgeClaim(row: RecordRow | null, fingerprint: string): ClaimVerdict {
-  if (row === null) return 'fresh';
+export function judgeClaim(row: RecordRow, fingerprint: string): ClaimVerdict {
   if (row.fingerprint !== fingerprint) return 'mismatch';
   if (row.state === 'recorded') return 'replay';
   return row.state === 'claimed' ? 'in_progress' : 'outcome_unknown';

@@ -19,29 +19,39 @@ export function applyOp(state: LedgerState, op: LogOp, atMs: number): void {
   switch (op[0]) {
     case 'grant':
       state.grantedMicros += op[2];
-      return state.purse.add(op[1], op[3], op[2]);
+      state.purse.add(op[1], op[3], op[2]);
+      break;
     case 'top_up':
       state.toppedUpMicros += op[2];
-      return state.purse.add(op[1], 'purchased', op[2]);
+      state.purse.add(op[1], 'purchased', op[2]);
+      break;
     case 'place':
-      return place(state, op, atMs);
+      place(state, op, atMs);
+      break;
     case 'renew':
-      return renew(state, op[1], atMs);
+      renew(state, op[1], atMs);
+      break;
     case 'settle':
-      return end(state, op[1], { ending: 'settled', heldMicros: op[3], chargeMicros: op[2] });
+      end(state, op[1], { ending: 'settled', heldMicros: op[3], chargeMicros: op[2] });
+      break;
     case 'release':
-      return end(state, op[1], { ending: 'released', heldMicros: op[2], chargeMicros: 0 });
+      end(state, op[1], { ending: 'released', heldMicros: op[2], chargeMicros: 0 });
+      break;
     case 'expire':
-      return end(state, op[1], { ending: 'expired', heldMicros: op[2], chargeMicros: 0 });
+      end(state, op[1], { ending: 'expired', heldMicros: op[2], chargeMicros: 0 });
+      break;
     case 'late_settle':
-      return lateSettle(state, op);
+      lateSettle(state, op);
+      break;
     case 'configure':
       state.config = op[1];
-      return state.tally.configure(op[1].budgets, state.open.values());
+      state.tally.configure(op[1].budgets, state.open.values());
+      break;
     case 'grace':
-      return grace(state, atMs);
+      grace(state, atMs);
+      break;
     default:
-      return assertNever(op);
+      assertNever(op);
   }
 }
 

@@ -5,7 +5,7 @@
 import type { BlockKind } from './blocks';
 import type { LedgerConfig } from './caps';
 import type { LogRow } from './entries';
-import type { RecordedAnswer, RecordState, Tags } from './operations';
+import type { RecordState, Tags } from './operations';
 
 export interface BlockView {
   readonly id: string;
@@ -108,8 +108,3 @@ export type ResolveAnswer =
   | { readonly outcome: 'unknown_record' }
   | { readonly outcome: 'not_unknown'; readonly state: RecordState }
   | { readonly outcome: 'invalid'; readonly field: string };
-
-/** A record with its answer, for the result view. */
-export interface RecordDetail extends RecordView {
-  readonly answer: RecordedAnswer | null;
-}

@@ -136,8 +136,9 @@ const valuesOf = (lines: readonly string[], name: string): string[] =>
 /** Moves behind the body; false when chunked framing is broken. */
 function takeBody(cursor: Cursor, lines: readonly string[]): boolean {
   if (valuesOf(lines, 'transfer-encoding').length > 0) return takeChunks(cursor);
-  const length = Number(valuesOf(lines, 'content-length')[0] ?? 0);
-  cursor.at = Math.min(cursor.bytes.length, cursor.at + (Number.isSafeInteger(length) ? length : 0));
+  const declared = valuesOf(lines, 'content-length')[0] ?? '0';
+  const length = /^\d{1,15}$/.test(declared) ? Number(declared) : 0;
+  cursor.at = Math.min(cursor.bytes.length, cursor.at + length);
   return true;
 }
 

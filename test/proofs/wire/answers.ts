@@ -27,7 +27,7 @@ const cut = (head: string, how: 'end' | 'reset') => ({ connection }: RecordedReq
 
 export const answerRows: readonly WireRow[] = [
   {
-    n: 76,
+    n: 75,
     kind: 'kept',
     title: 'Status and reason phrase come back, a made-up or empty reason included',
     why: 'digest A11: an answer of theirs is relayed whatever its status',
@@ -38,7 +38,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 77,
+    n: 76,
     kind: 'kept',
     title: '4xx and 5xx answers come back as theirs, marked X-Weir-Error-Source: upstream',
     why: 'decisions section 6: an upstream error is an answer',
@@ -94,7 +94,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 78,
+    n: 77,
     kind: 'kept',
     cases: ['C001'],
     title: 'Set-Cookie lines come back one by one, in their order, with their bytes; 3 and 60 of them',
@@ -122,7 +122,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 79,
+    n: 78,
     kind: 'kept',
     cases: ['C008'],
     title: 'Non-ASCII bytes in header values come back as the same bytes',
@@ -133,7 +133,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 80,
+    n: 79,
     kind: 'kept',
     title: 'Names keep their case, repeated lines of other names stay apart and in order',
     why: 'digest A3: all else relayed',
@@ -141,21 +141,21 @@ export const answerRows: readonly WireRow[] = [
       verbatim(stand, '200 OK', ['X-DUP: 1', 'X-DUP: 2', 'x-RateLimit-Remaining: 7', 'ETag: "a"', 'X-Empty: '], 'x'),
   },
   {
-    n: 81,
+    n: 80,
     kind: 'kept',
     title: '40 KiB of response headers come back whole',
     why: 'C011: a limit of ours must not blame the vendor; there is none here',
     run: (stand) => verbatim(stand, '200 OK', Array.from({ length: 40 }, (_, i) => `X-L${i}: ${'v'.repeat(1_024)}`), 'x'),
   },
   {
-    n: 82,
+    n: 81,
     kind: 'kept',
     title: 'A Content-Length answer keeps its length and every byte',
     why: 'digest A3 answers',
     run: (stand) => verbatim(stand, '200 OK', ['Content-Type: application/octet-stream'], Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7) % 256))),
   },
   {
-    n: 83,
+    n: 82,
     kind: 'kept',
     title: 'A chunked answer stays chunked and keeps every byte',
     why: 'digest A3 answers',
@@ -176,7 +176,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 84,
+    n: 83,
     kind: 'kept',
     cases: ['C015'],
     title: '204, 205 and 304 come back without a body, their headers kept',
@@ -194,7 +194,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 85,
+    n: 84,
     kind: 'kept',
     title: 'HEAD keeps the Content-Length of the answer, of a 304 too',
     why: 'digest A3 answers; RFC 9110 9.3.2',
@@ -207,7 +207,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 86,
+    n: 85,
     kind: 'kept',
     cases: ['C021'],
     title: 'A gzip body comes back as the same bytes, with its Content-Encoding and Content-Length',
@@ -223,7 +223,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 87,
+    n: 86,
     kind: 'kept',
     cases: ['C023'],
     title: 'br, zstd, deflate, unknown and stacked codings come back as the same bytes, chunked or not',
@@ -247,7 +247,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 88,
+    n: 87,
     kind: 'kept',
     title: 'A body that is not what its Content-Encoding says comes back as it is',
     why: 'the gateway does not look inside',
@@ -256,7 +256,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 89,
+    n: 88,
     kind: 'kept',
     title: 'No coding is added to a plain body, whatever the caller accepts',
     why: 'digest A3: the body is relayed raw',
@@ -269,7 +269,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 90,
+    n: 89,
     kind: 'kept',
     title: 'Redirects 301, 302, 303, 307 and 308 are never followed; Location comes back byte for byte',
     why: 'digest A3 mechanics: a redirect would carry the credential to another host',
@@ -282,7 +282,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 91,
+    n: 90,
     kind: 'kept',
     title: 'Ranges and conditionals pass in both directions: 206, 416, Range, If-Range, Content-Range',
     why: 'no cache stands between: cf.cacheTtl -1',
@@ -309,7 +309,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 92,
+    n: 91,
     kind: 'kept',
     cases: ['C018'],
     title: 'An answer that breaks in its middle breaks for the caller too: short length, no last chunk, never a clean end',
@@ -331,7 +331,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 93,
+    n: 92,
     kind: 'kept',
     title: 'Several requests on one connection of the caller get their answers in order',
     why: 'RFC 9112 9.3.2: pipelining is the runtime’s, no answer may be lost or mixed',

@@ -65,7 +65,7 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 94,
+    n: 93,
     kind: 'kept',
     title: 'A body below 400 is never read: what it says of the credential stays',
     why: 'digest A5: 2xx untouched; masking a success would break faithful relay',
@@ -94,7 +94,7 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 95,
+    n: 94,
     kind: 'kept',
     title: 'An error body without the credential keeps its bytes and its coding',
     why: 'digest A5: unchanged keeps bytes and encoding; C024 control',
@@ -151,7 +151,7 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 96,
+    n: 95,
     kind: 'kept',
     title: 'An error body of a call that injected nothing streams as it is, whatever its size and coding',
     why: 'digest A5: larger and nothing injected → streamed',
@@ -176,7 +176,7 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 123,
+    n: 124,
     kind: 'refusal',
     cases: ['C052'],
     title: 'A transport fault is a 502 that names the host at most: closed port, unknown name, TLS error; no URL, no credential, no log line with it',
@@ -184,9 +184,11 @@ export const maskingRows: readonly WireRow[] = [
     run: async (stand) => {
       const secret = await stand.secret('query-credential-0123456789');
       const bindings = [{ location: 'query', name: 'key', secret }];
+      // No TLS: it answers a ClientHello in plain text.
+      stand.scripted.on = (socket) => void socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n'));
       const places = [
         { scheme: 'http', host: '127.0.0.1', port: stand.closedPort },
-        { scheme: 'https', host: '127.0.0.1', port: stand.second.port },
+        { scheme: 'https', host: '127.0.0.1', port: stand.scripted.port },
         { scheme: 'http', host: unresolvable, port: 80 },
       ];
       for (const { scheme, ...endpoint } of places) {
@@ -203,7 +205,7 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 124,
+    n: 125,
     kind: 'refusal',
     title: 'A secret that does not fit its binding is a 502, nothing is sent and nothing of it is shown',
     why: 'digest A4: a field that is not a string is rejected, not injected',

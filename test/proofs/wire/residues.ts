@@ -31,35 +31,35 @@ const arrivesAs = (
 
 export const residueRows: readonly WireRow[] = [
   arrivesAs(
-    134,
+    135,
     'Header order: known names come first in the runtime’s order, then the others sorted',
     'decisions section 7; measured in both directions',
     ['X-B: 1', 'Zulu: 1', 'User-Agent: u', 'Alpha: 1', 'Accept: */*'],
     ['Accept: */*', 'User-Agent: u', 'Alpha: 1', 'X-B: 1', 'Zulu: 1'],
   ),
   arrivesAs(
-    135,
+    136,
     'Names that the runtime knows get its spelling: accept becomes Accept, etag becomes ETag',
     'decisions section 7; names have no case (RFC 9110 5.1)',
     ['accept: */*', 'USER-AGENT: u', 'x-lower: 1', 'X-UPPER: 1'],
     ['Accept: */*', 'User-Agent: u', 'X-UPPER: 1', 'x-lower: 1'],
   ),
   arrivesAs(
-    136,
+    137,
     'Repeated lines of a name that the runtime knows are joined by a comma; repeats of another name take its first spelling',
     'decisions section 7; equal by RFC 9110 5.3',
     ['Accept: a', 'Accept: b', 'Accept-Language: de', 'Accept-Language: en', 'X-Dup: 1', 'x-DUP: 2'],
     ['Accept-Language: de, en', 'Accept: a, b', 'X-Dup: 1', 'X-Dup: 2'],
   ),
   arrivesAs(
-    137,
+    138,
     'Two Cookie lines are joined by a comma; HTTP/1.1 clients may send one only',
     'decisions section 7; RFC 6265 5.4, done before JavaScript runs',
     ['Cookie: a=1; b=2', 'Cookie: c=3'],
     ['Cookie: a=1; b=2, c=3'],
   ),
   {
-    n: 138,
+    n: 139,
     kind: 'residue',
     title: 'Repeated answer lines of Link, Vary and WWW-Authenticate are joined by a comma',
     why: 'platform.md 4; equal by RFC 9110 5.3',
@@ -71,7 +71,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 139,
+    n: 140,
     kind: 'residue',
     title: 'A POST, PUT, PATCH, DELETE, OPTIONS or PROPFIND without a body gains Content-Length: 0, never a chunked frame',
     why: 'decisions section 7; C012 (d)',
@@ -86,7 +86,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 140,
+    n: 141,
     kind: 'residue',
     cases: ['C017'],
     title: '1xx answers of an upstream are swallowed; the final answer has only its own headers',
@@ -100,7 +100,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 141,
+    n: 142,
     kind: 'residue',
     title: '100 Continue comes from the runtime when the body is first read, before the upstream has decided',
     why: 'platform.md 3; the upstream’s 417 still comes back as the answer',
@@ -118,7 +118,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 142,
+    n: 143,
     kind: 'residue',
     title: 'Trailers and chunk extensions are dropped in both directions, chunk boundaries may move; the body stays',
     why: 'decisions section 7: the platform has no trailers',
@@ -137,7 +137,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 143,
+    n: 144,
     kind: 'residue',
     title: 'The Content-Length of a 304 to GET and of a 204 is dropped, and the Transfer-Encoding of an answer to HEAD',
     why: 'decisions section 7; C015',
@@ -155,7 +155,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 144,
+    n: 145,
     kind: 'residue',
     title: 'Unknown and lower-case methods are a 501 of the runtime, CONNECT a 500; neither reaches the Worker or an origin',
     why: 'decisions section 7; C009',
@@ -169,7 +169,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 145,
+    n: 146,
     kind: 'residue',
     title: 'fetch percent-encodes " { } ^ and non-ASCII in a path, and \' and non-ASCII in a query',
     why: 'decisions section 7: WHATWG URL; the same characters after one decoding',
@@ -188,7 +188,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 146,
+    n: 147,
     kind: 'residue',
     title: 'Raw < > and bytes that are not UTF-8 in a target, a raw backtick in a path, a raw " in a query are a 400 of the runtime',
     why: 'platform.md 3: refused at ingress, before the Worker',
@@ -200,7 +200,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 147,
+    n: 148,
     kind: 'residue',
     title: 'A #fragment in a target is dropped by the runtime: what follows it was never for a server',
     why: 'RFC 3986 3.5',
@@ -212,10 +212,10 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 148,
+    n: 149,
     kind: 'residue',
-    title: 'A GET on a pooled connection that the upstream just closed is sent again by the runtime; a POST is a 502',
-    why: 'decisions section 7; platform.md 3: no switch found',
+    title: 'An upstream that drops a pooled connection as the request arrives makes a 502; here nothing is sent twice',
+    why: 'decisions section 7: other versions of the runtime re-send a GET (platform.md 3), no switch exists',
     run: async (stand) => {
       stand.second.clear();
       const endpoints = [{ host: '127.0.0.1', port: stand.second.port }];
@@ -229,17 +229,17 @@ export const residueRows: readonly WireRow[] = [
       });
       const sent: number[] = [];
       const statuses: number[] = [];
-      for (const method of ['GET', 'GET', 'POST']) {
+      for (const method of ['GET', 'GET', 'POST', 'POST']) {
         const { answer, requests } = await send(stand, { method, target: `${upstream.path}/r` });
         statuses.push(answer.status);
         sent.push(requests.length);
       }
       stand.second.answer(reply('200 OK', [], 'ok'));
-      same([statuses, sent], [[200, 200, 502], [1, 2, 1]], 'answers and requests');
+      same([statuses, sent], [[200, 502, 200, 502], [1, 1, 1, 1]], 'answers and requests');
     },
   },
   {
-    n: 149,
+    n: 150,
     kind: 'residue',
     title: 'A caller that only closes its writing side goes unseen until the next write to it',
     why: 'decisions section 7; platform.md 6: a FIN is a half-close',
@@ -268,7 +268,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 150,
+    n: 151,
     kind: 'residue',
     title: 'An answer without length that ends by FIN looks complete, wherever it was cut',
     why: 'RFC 9112 8: inherent in close-delimited bodies',
@@ -281,7 +281,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 151,
+    n: 152,
     kind: 'residue',
     title: 'An answer that the runtime cannot read is a 502 of ours: two lengths, a status outside 200 to 599, garbage',
     why: 'platform.md 4; RFC 9110 15',
@@ -304,22 +304,18 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 152,
+    n: 153,
     kind: 'residue',
-    title: 'A header that must be rewritten (an own cookie or a key cut out of it, a masked credential) loses bytes that are not UTF-8',
+    title: 'An answer header that must be rewritten (a masked credential, Set-Cookie beside an own cookie) loses bytes that are not UTF-8',
     why: 'JavaScript reads U+FFFD for them; an untouched header keeps them',
     run: async (stand) => {
-      const cookie = async (text: string): Promise<string | undefined> => {
-        const headers = [`Cookie: __Host-weir_session=S; ${text}`];
-        const { request } = await relay(stand, { target: at(stand), headers });
-        return request.lines.find((line) => line.startsWith('Cookie'));
-      };
-      same(await cookie('a=\xc3\xa9'), 'Cookie: a=\xc3\xa9', 'UTF-8 stays');
-      same(await cookie('a=\xe9'), 'Cookie: a=\xef\xbf\xbd', 'latin-1 is replaced');
+      const lines = [`X-Echo: ${stand.credential} \xc3\xa9 \xe9`, 'X-Keep: \xe9'];
+      const { answer } = await relay(stand, { target: `${stand.bound.path}/r`, reply: reply('200 OK', lines) });
+      comesBack(answer, '200 OK', ['X-Echo: *** \xc3\xa9 \xef\xbf\xbd', 'X-Keep: \xe9', 'Content-Length: 0'], '');
     },
   },
   {
-    n: 153,
+    n: 154,
     kind: 'residue',
     title: 'The runtime makes its own Sec-WebSocket-Key and rewrites an offer of permessage-deflate',
     why: 'platform.md 4: it is the peer of both handshakes',
@@ -338,18 +334,18 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 154,
+    n: 155,
     kind: 'residue',
-    title: 'An empty request header arrives with its space; an empty Accept-Encoding counts as none; chunk sizes lose leading zeros',
+    title: 'Spaces around a header value and leading zeros of chunk sizes are not kept',
     why: 'the runtime prints every message anew',
     run: async (stand) => {
       const { request } = await relay(stand, {
         method: 'POST',
         target: at(stand),
-        headers: ['X-Empty:', 'X-Spaces:   a  b   ', chunked],
+        headers: ['X-Spaces:   a  b   ', chunked],
         body: `003\r\nabc\r\n${chunk('de')}0\r\n\r\n`,
       });
-      arrives(request, 'POST /r', ['X-Empty: ', 'X-Spaces: a  b', chunked], 'abcde');
+      arrives(request, 'POST /r', ['X-Spaces: a  b', chunked], 'abcde');
     },
   },
 ];

@@ -68,6 +68,8 @@ export interface Stand {
   readonly origin: RecordingOrigin;
   readonly second: RecordingOrigin;
   readonly scripted: Scripted;
+  /** On 127.0.0.2 and the port of `origin`. */
+  readonly sibling: Scripted;
   readonly closedPort: number;
   /** On the first origin, no bindings. */
   readonly plain: Registered;
@@ -89,10 +91,12 @@ export const unresolvable = 'no-such-host.invalid';
 /** Starts gateway, origins and tenant. */
 export async function startStand(short: boolean): Promise<Stand> {
   const [origin, second, scripted] = [await startOrigin(), await startOrigin(), await startScripted()];
+  // A pool shares one port, so its second endpoint is another loopback address.
+  const sibling = await startScripted('127.0.0.2', origin.port);
   const [closedPort = 0] = await freePorts(1);
   const loopback = [origin.port, second.port, scripted.port, closedPort].map((p) => `127.0.0.1:${p}`);
   const gateway = await startGateway({
-    allow: [...loopback, ...pool.map((host) => `${host}:80`), `${unresolvable}:80`],
+    allow: [...loopback, `127.0.0.2:${origin.port}`, ...pool.map((host) => `${host}:80`), `${unresolvable}:80`],
     bindings: {
       CLIENT_IP_HEADERS: 'x-edge-client',
       PLATFORM_SETTINGS: JSON.stringify({ vendor_id: 'platform-0123456789' }),
@@ -117,18 +121,18 @@ export async function startStand(short: boolean): Promise<Stand> {
   const bindings = [{ location: 'header', name: 'X-Vendor-Key', secret: credentialRef }];
   return {
     ...{ short, gateway, tenant, token: tenant.token, credential, credentialRef },
-    ...{ origin, second, scripted, closedPort, register, secret },
+    ...{ origin, second, scripted, sibling, closedPort, register, secret },
     plain: await register(),
     bound: await register({ bindings }),
     live: await register({ bindings, endpoints: [{ host: '127.0.0.1', port: scripted.port }] }),
     dispose: async () => {
       await gateway.dispose();
-      await Promise.all([origin.close(), second.close(), scripted.close()]);
+      await Promise.all([origin.close(), second.close(), scripted.close(), sibling.close()]);
     },
   };
 }
 
-async function startScripted(): Promise<Scripted & { close: () => Promise<void> }> {
+async function startScripted(host = '127.0.0.1', port = 0): Promise<Scripted & { close: () => Promise<void> }> {
   const sockets = new Set<net.Socket>();
   const scripted = { port: 0, on: (socket: net.Socket) => void socket.destroy() };
   const server = net.createServer({ noDelay: true }, (socket) => {
@@ -136,7 +140,7 @@ async function startScripted(): Promise<Scripted & { close: () => Promise<void> 
     socket.on('error', () => undefined);
     scripted.on(socket);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   scripted.port = (server.address() as net.AddressInfo).port;
   const close = (): Promise<void> => {
     for (const socket of sockets) socket.destroy();

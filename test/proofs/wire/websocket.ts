@@ -84,7 +84,7 @@ async function passes(write: (bytes: Buffer) => unknown, read: () => Buffer, byt
 
 export const websocketRows: readonly WireRow[] = [
   {
-    n: 104,
+    n: 103,
     kind: 'kept',
     cases: ['C019'],
     title: 'A WebSocket upgrade passes: 101 with the chosen subprotocol, credential injected, frames and the close code both ways',
@@ -109,7 +109,7 @@ export const websocketRows: readonly WireRow[] = [
       }),
   },
   {
-    n: 105,
+    n: 104,
     kind: 'kept',
     title: 'WebSocket frames pass byte for byte: fragments, binary, ping and pong, empty, masking',
     why: 'the gateway does not take part in the protocol',
@@ -128,7 +128,7 @@ export const websocketRows: readonly WireRow[] = [
       }),
   },
   {
-    n: 106,
+    n: 105,
     kind: 'kept',
     title: 'A refused upgrade comes back as the answer that it is',
     why: 'C019: a 403 is relayed',
@@ -163,7 +163,7 @@ export const websocketRows: readonly WireRow[] = [
     },
   },
   {
-    n: 107,
+    n: 106,
     kind: 'kept',
     title: 'When one side of a WebSocket drops, the other is closed within a second',
     why: 'platform.md 4',

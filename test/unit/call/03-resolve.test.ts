@@ -64,6 +64,14 @@ describe('by name and alias', () => {
   });
 });
 
+it('a URL that is never called is refused without a look-up', async () => {
+  const call = identified({
+    tenant: downTenant(),
+    target: { kind: 'private_url', host: '10.0.0.1' },
+  });
+  expect(await refusalOf(call)).toEqual({ code: 'egress.blocked', host: '10.0.0.1' });
+});
+
 describe('routes', () => {
   const routed = upstream({ routes: [route({ path: '/v1' })] });
 
@@ -120,7 +128,7 @@ describe('by URL', () => {
 
   it('only forbidden ones: 403 that names the caller’s own host', async () => {
     const narrowed = { key: key({ upstreamAccess: [] }) };
-    const refusal = { code: 'authz.host_forbidden', host: 'api.t' };
+    const refusal = { code: 'authz.upstream_forbidden', named: 'api.t' };
     expect(await refusalOf(byUrl([upstream()], '/x', narrowed))).toEqual(refusal);
   });
 
@@ -148,9 +156,12 @@ describe('the endpoint of a pool', () => {
     expect(hosts).toEqual(['a.api.t', 'b.api.t', 'a.api.t', 'b.api.t']);
   });
 
-  it.each(['b.api.t', 'B.API.T', ' b.api.t ', 'b.api.t:8443', 'b.api.t.'])('is named: %s', async (name) => {
-    expect((await chosen(naming(name))).endpoint.port).toBe(8443);
-  });
+  it.each(['b.api.t', 'B.API.T', ' b.api.t ', 'b.api.t:8443', 'b.api.t.'])(
+    'is named: %s',
+    async (name) => {
+      expect((await chosen(naming(name))).endpoint.port).toBe(8443);
+    },
+  );
 
   it.each([
     ['c.api.t', { code: 'routing.unknown_target_host' }],

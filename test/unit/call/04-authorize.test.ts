@@ -19,14 +19,14 @@ const refused: readonly (readonly [string, Partial<ResolvedCall>, Refusal])[] = 
     { code: 'authz.forbidden', needs: 'call:invoke' },
   ],
   [
-    'a name outside the key’s list: like one that does not exist',
+    'a name outside the key’s list, naming what the caller wrote',
     { key: key({ upstreamAccess: ['ups_2'] }) },
-    { code: 'routing.not_found', surface: 'call' },
+    { code: 'authz.upstream_forbidden', named: 'api' },
   ],
   [
     'an upstream outside the key’s projects',
-    { key: key({ projectAccess: ['prj_1'] }) },
-    { code: 'routing.not_found', surface: 'call' },
+    { key: key({ projectAccess: ['prj_1'] }), target: { kind: 'alias', alias: 'api.t' } },
+    { code: 'authz.upstream_forbidden', named: 'api.t' },
   ],
   ['a denied path', { tenant: denying({ path: '/v1' }) }, { code: 'authz.denied', rule: 'den_1' }],
   [
@@ -44,20 +44,29 @@ const refused: readonly (readonly [string, Partial<ResolvedCall>, Refusal])[] = 
     { tenant: denying({ principalId: 'prn_1' }) },
     { code: 'authz.denied', rule: 'den_1' },
   ],
-  ['a query name off the list', { ...listed, query: 'a=1&b=2' }, { code: 'guard.query_not_allowed', names: ['b'] }],
+  [
+    'a query name off the list',
+    { ...listed, query: 'a=1&b=2' },
+    { code: 'guard.query_not_allowed', names: ['b'] },
+  ],
   [
     'a query name off the list, percent-encoded',
     { ...listed, query: '%62=2' },
     { code: 'guard.query_not_allowed', names: ['b'] },
   ],
   [
+    'a GET of an upstream that takes its credential in the body',
+    { upstream: json },
+    { code: 'binding.body_invalid', reason: 'method' },
+  ],
+  [
     'a coded body that a binding has to read',
-    { upstream: json, headers: scan({ contentEncoding: true }) },
+    { upstream: json, method: 'POST', headers: scan({ contentEncoding: true }) },
     { code: 'binding.body_invalid', reason: 'encoded' },
   ],
   [
     'a body that is too large for a binding',
-    { upstream: json, declaredBytes: jsonBindingBodyBytesMax + 1 },
+    { upstream: json, method: 'POST', declaredBytes: jsonBindingBodyBytesMax + 1 },
     { code: 'payload.too_large', bytesMax: jsonBindingBodyBytesMax, what: 'json_binding_body' },
   ],
 ];
@@ -71,7 +80,10 @@ const allowed: readonly (readonly [string, Partial<ResolvedCall>])[] = [
   ['a deny rule at no segment boundary', { tenant: denying({ path: '/v' }) }],
   ['a query of listed names', { ...listed, query: 'a=1&a=2' }],
   ['no query on a route that allows none', { route: route({ queryAllowlist: [] }) }],
-  ['the largest body for a binding', { upstream: json, declaredBytes: jsonBindingBodyBytesMax }],
+  [
+    'the largest body for a binding',
+    { upstream: json, method: 'POST', declaredBytes: jsonBindingBodyBytesMax },
+  ],
   ['a large body without a binding', { declaredBytes: jsonBindingBodyBytesMax + 1 }],
 ];
 
@@ -87,6 +99,6 @@ describe('authorize', () => {
 
   it('asks the lists before the deny rules: a hidden name shows no rule', () => {
     const call = resolved({ key: key({ upstreamAccess: [] }), tenant: denying({ path: '/' }) });
-    expect(authorize(call)).toMatchObject({ error: { code: 'routing.not_found' } });
+    expect(authorize(call)).toMatchObject({ error: { code: 'authz.upstream_forbidden' } });
   });
 });

@@ -24,7 +24,11 @@ function portsOf(answers: Answers): { ports: GuardPorts; asked: unknown[][] } {
         return soon(answers.egress ?? ok(undefined));
       },
     },
-    egressPolicy: { allow: { pairs: new Set(answers.allow) }, gatewayHosts: ['self.t'], httpsOnly: true },
+    egressPolicy: {
+      allow: { pairs: new Set(answers.allow) },
+      gatewayHosts: ['self.t'],
+      httpsOnly: true,
+    },
     credentials: {
       prepare: (_upstream, _tenant, nowMs) => {
         asked.push(['credentials', nowMs]);

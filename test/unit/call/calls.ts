@@ -189,3 +189,14 @@ export function evidenced(parts: Partial<EvidencedCall> = {}): EvidencedCall {
     ...parts,
   };
 }
+
+/** A body that breaks after `text`. */
+export function brokenBody(text: string): ReadableStream {
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const quiet = (work: Promise<unknown>): void => void work.catch(() => undefined);
+  quiet(writer.write(new TextEncoder().encode(text)));
+  quiet(writer.abort(new Error('broke')));
+  quiet(writer.closed);
+  return readable;
+}

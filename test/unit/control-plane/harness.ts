@@ -1,6 +1,6 @@
 /**
- * The management API over a real D1, vault and configuration, with a scripted resolver and a clock that stands still.
- * Used by the api tests of this folder; every test file has its own database.
+ * The management API over a real D1, vault and configuration, with a scripted resolver and a clock
+ * that stands still. Used by the api tests of this folder; every test file has its own database.
  */
 import { createExecutionContext, env, waitOnExecutionContext } from 'cloudflare:test';
 import { D1Config } from '../../../src/adapters/d1/config';
@@ -20,7 +20,10 @@ export const db: D1Database = bindings.DB;
 /** The time at which every test begins, epoch milliseconds. */
 export const startMs = Date.UTC(2030, 0, 1);
 
-/** Names below `.blocked.test` are private, names below `.gone.test` do not exist, everything else is public. */
+/**
+ * Names below `.blocked.test` are private, names below `.gone.test` do not exist, everything else
+ * is public.
+ */
 const resolver: EgressGuard = {
   check(host) {
     if (host.endsWith('.blocked.test')) return err({ code: 'egress.blocked', host });
@@ -46,7 +49,10 @@ export interface Answer {
 export interface Api {
   readonly services: ManagementServices;
   readonly clock: { nowMs: number };
-  /** One request; as the operator unless a key is given (`null`: no key at all). A string body is sent as it is. */
+  /**
+   * One request; as the operator unless a key is given (`null`: no key at all). A string body is
+   * sent as it is.
+   */
   readonly send: (
     method: string,
     path: string,

@@ -1,4 +1,7 @@
-/** One of every resource in a tenant, and a valid body for every write: what the tests that walk the operations table need. */
+/**
+ * One of every resource in a tenant, and a valid body for every write: what the tests that walk the
+ * operations table need.
+ */
 import type { Operation } from '../../../src/control-plane/operation';
 import { type Api, db, makeKey, startMs, type Tenant, upstreamFields } from './harness';
 

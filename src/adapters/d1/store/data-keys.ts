@@ -1,6 +1,7 @@
 /**
- * Data keys in D1, and the secrets that they seal, for rotation. Promises: every write compares what it replaces, so a rotation never
- * undoes a write that came between. `wrappedBefore` alone reads across tenants: it is the operator's. Called by `store.ts`.
+ * Data keys in D1, and the secrets that they seal, for rotation. Promises: every write compares
+ * what it replaces, so a rotation never undoes a write that came between. `wrappedBefore` alone
+ * reads across tenants: it is the operator's. Called by `store.ts`.
  */
 import { and, count, desc, eq, lt, notExists } from 'drizzle-orm';
 import { err, ok } from '../../../base/result';
@@ -59,7 +60,9 @@ export function dataKeyStore(db: Db): DataKeyStore {
   };
 }
 
-/** The new wrapping opens the same key, so no isolate has to hear of it: the version is not raised. */
+/**
+ * The new wrapping opens the same key, so no isolate has to hear of it: the version is not raised.
+ */
 const rewrapped = (db: Db, { before, after }: Rewrapped) =>
   db
     .update(tenantDataKeys)
@@ -85,7 +88,10 @@ const resealed = (db: Db, tenantId: string, { before, after }: Resealed) =>
       ),
     );
 
-/** Two reads, joined here: in a batch D1 answers rows by column name, and both tables have the same names. */
+/**
+ * Two reads, joined here: in a batch D1 answers rows by column name, and both tables have the same
+ * names.
+ */
 const sealedBefore: (
   db: Db,
   ...args: Parameters<DataKeyStore['sealedBefore']>

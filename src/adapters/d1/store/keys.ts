@@ -1,4 +1,7 @@
-/** Access keys in D1. Must never: store, return or log a token; what is kept is its SHA-256. Called by `store.ts`. */
+/**
+ * Access keys in D1. Must never: store, return or log a token; what is kept is its SHA-256. Called
+ * by `store.ts`.
+ */
 import { and, eq, sql } from 'drizzle-orm';
 import type { KeyStore } from '../../../ports/store';
 import { tokenHash } from '../../vault/token-check';

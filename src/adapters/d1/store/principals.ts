@@ -1,4 +1,7 @@
-/** Principals in D1. Promises: deleting one deletes its keys in the same transaction, so no key outlives its owner. Called by `store.ts`. */
+/**
+ * Principals in D1. Promises: deleting one deletes its keys in the same transaction, so no key
+ * outlives its owner. Called by `store.ts`.
+ */
 import { and, eq } from 'drizzle-orm';
 import type { Collection, PrincipalRecord } from '../../../ports/store';
 import { accessKeys, principals } from '../schema';

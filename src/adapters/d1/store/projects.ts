@@ -1,4 +1,7 @@
-/** Projects in D1. Promises: a project that an upstream names is not deleted (`resource.conflict`). Called by `store.ts`. */
+/**
+ * Projects in D1. Promises: a project that an upstream names is not deleted (`resource.conflict`).
+ * Called by `store.ts`.
+ */
 import { and, eq } from 'drizzle-orm';
 import { ok } from '../../../base/result';
 import type { ProjectStore } from '../../../ports/store';

@@ -1,6 +1,7 @@
 /**
- * Routes in D1, with one slot row per method of an enabled route. Promises: two enabled routes of one upstream never share path,
- * priority and method; the slots' primary key decides, not a look before the write. Called by `store.ts`.
+ * Routes in D1, with one slot row per method of an enabled route. Promises: two enabled routes of
+ * one upstream never share path, priority and method; the slots' primary key decides, not a look
+ * before the write. Called by `store.ts`.
  */
 import { and, count, eq, sql } from 'drizzle-orm';
 import { ok } from '../../../base/result';

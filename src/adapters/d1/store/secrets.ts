@@ -1,6 +1,6 @@
 /**
- * Secrets in D1. Promises: the sealed value is written here and never read back by this store; a secret that an upstream of its tenant
- * is bound to is not deleted. Called by `store.ts`.
+ * Secrets in D1. Promises: the sealed value is written here and never read back by this store; a
+ * secret that an upstream of its tenant is bound to is not deleted. Called by `store.ts`.
  */
 import { and, eq, or, type SQL, sql } from 'drizzle-orm';
 import { err } from '../../../base/result';

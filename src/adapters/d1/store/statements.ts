@@ -1,7 +1,8 @@
 /**
- * What the D1 stores share: the version raise, the cursor condition, and the one translation of D1's errors.
- * Promises: an error of the store becomes a refusal; only names of our own columns come out of its text.
- * Must never: let a text of the database reach a caller. Called by the stores of this folder.
+ * What the D1 stores share: the version raise, the cursor condition, and the one translation of
+ * D1's errors. Promises: an error of the store becomes a refusal; only names of our own columns
+ * come out of its text. Must never: let a text of the database reach a caller. Called by the stores
+ * of this folder.
  */
 import { eq, type SQL, sql } from 'drizzle-orm';
 import type { DrizzleD1Database } from 'drizzle-orm/d1';
@@ -23,7 +24,9 @@ const uniqueFields: Readonly<Record<string, string>> = {
   path: 'path',
 };
 
-/** Raises the tenant's `config_version`; goes into the same batch as the write that it announces. */
+/**
+ * Raises the tenant's `config_version`; goes into the same batch as the write that it announces.
+ */
 export const raise = (db: Db, tenantId: string) =>
   db
     .update(tenants)
@@ -39,8 +42,9 @@ export const among = (column: SQLiteColumn, values: readonly string[]): SQL =>
   sql`${column} in (select value from json_each(${JSON.stringify(values)}))`;
 
 /**
- * Runs a statement. A broken unique rule is `resource.conflict` with its field; a broken reference too when `heldBy` names the field
- * that holds it; everything else that the database says is `config.unavailable`, and a line in the log; a bug of ours is thrown on.
+ * Runs a statement. A broken unique rule is `resource.conflict` with its field; a broken reference
+ * too when `heldBy` names the field that holds it; everything else that the database says is
+ * `config.unavailable`, and a line in the log; a bug of ours is thrown on.
  */
 export async function stored<T>(work: PromiseLike<T>, heldBy?: string): Stored<T> {
   try {
@@ -68,7 +72,10 @@ export async function done(work: PromiseLike<unknown>, heldBy?: string): Stored<
   return ran.ok ? ok(undefined) : ran;
 }
 
-/** A batch whose first statement returns the rows that it changed; `resource.not_found` when there is none. */
+/**
+ * A batch whose first statement returns the rows that it changed; `resource.not_found` when there
+ * is none.
+ */
 export async function changed(
   work: PromiseLike<readonly [readonly unknown[], ...unknown[]]>,
   heldBy?: string,
@@ -78,7 +85,10 @@ export async function changed(
   return ran.value[0].length === 0 ? err({ code: 'resource.not_found' }) : ok(undefined);
 }
 
-/** drizzle's own message repeats the parameters, which a caller chose; only the database's message is read. */
+/**
+ * drizzle's own message repeats the parameters, which a caller chose; only the database's message
+ * is read.
+ */
 function innermost(error: unknown): unknown {
   let at = error;
   while (at instanceof Error && at.cause instanceof Error) at = at.cause;

@@ -1,6 +1,6 @@
 /**
- * Tenants in D1. Promises: the tree is walked by its own rows, at most {@link tenantDepthMax} levels; a parent never changes, so no
- * cycle can be written. Called by `store.ts`.
+ * Tenants in D1. Promises: the tree is walked by its own rows, at most {@link tenantDepthMax}
+ * levels; a parent never changes, so no cycle can be written. Called by `store.ts`.
  */
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { tenantDepthMax } from '../../../base/limits';
@@ -65,7 +65,10 @@ const replaced = (db: Db, row: TenantRecord) =>
     .where(eq(tenants.id, row.id))
     .returning({ id: tenants.id });
 
-/** The data keys go with the tenant: a child or a resource breaks a reference and takes the whole batch back. */
+/**
+ * The data keys go with the tenant: a child or a resource breaks a reference and takes the whole
+ * batch back.
+ */
 async function removed(db: Db, tenantId: string) {
   const keys = db.delete(tenantDataKeys).where(eq(tenantDataKeys.tenantId, tenantId));
   const tenant = db.delete(tenants).where(eq(tenants.id, tenantId)).returning({ id: tenants.id });

@@ -1,6 +1,6 @@
 /**
- * Upstreams in D1, with one row per endpoint beside them. Promises: both are written in one transaction; deleting an upstream deletes
- * its routes and endpoint rows. Called by `store.ts`.
+ * Upstreams in D1, with one row per endpoint beside them. Promises: both are written in one
+ * transaction; deleting an upstream deletes its routes and endpoint rows. Called by `store.ts`.
  */
 import { and, eq, or, sql } from 'drizzle-orm';
 import { ok } from '../../../base/result';
@@ -60,7 +60,10 @@ export function upstreamStore(db: Db): UpstreamStore {
   };
 }
 
-/** A pool may have more endpoints than D1 binds parameters: they go as one JSON text. The columns are the table's, in its order. */
+/**
+ * A pool may have more endpoints than D1 binds parameters: they go as one JSON text. The columns
+ * are the table's, in its order.
+ */
 const hostRows = (db: Db, row: UpstreamRecord) =>
   db.insert(upstreamHosts).select(sql`
     select ${row.tenantId}, json_extract(value, '$.host'), json_extract(value, '$.port'), ${row.id}

@@ -1,0 +1,134 @@
+/**
+ * OrgLedger: the exact ledger of one tenant. Id: `idFromName(ledger tenant id)`, made in its
+ * `home_region`. Durable: everything. Its alarm is the last owner of every open hold and claim.
+ * Promises: methods are synchronous, so nothing comes between read and write, and their answers
+ * leave only when what they say is on disk. RPC is additive for two releases. Called by
+ * `src/adapters/durable/` only; the rules are in `ledger/core.ts`.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import { ledgerAlarmJitterMs, ledgerBusyRetryMs, ledgerInFlightMax } from '../src/base/limits';
+import type { LedgerConfig } from '../src/domain/ledger/caps';
+import type { LedgerEntry } from '../src/domain/ledger/entries';
+import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../src/domain/ledger/operations';
+import type {
+  AuditStep,
+  ConfigureAnswer,
+  CreditAnswer,
+  HoldView,
+  LedgerView,
+  Outbox,
+  RecordView,
+  Resolution,
+  ResolveAnswer,
+  Review,
+} from '../src/domain/ledger/views';
+import { LedgerCore } from './ledger/core';
+
+export class OrgLedger extends DurableObject {
+  readonly #core: LedgerCore;
+  /** What the alarm is set for, without its jitter; `null`: this instance has not set it. */
+  #alarmDueMs: number | null = null;
+  /** Calls whose commit is not confirmed yet, and whether somebody waits for it. */
+  #unconfirmed = 0;
+  #confirming = false;
+
+  constructor(ctx: DurableObjectState, env: object) {
+    super(ctx, env);
+    this.#core = new LedgerCore(ctx.storage, this.nowMs());
+  }
+
+  /** See {@link LedgerCore.apply}. Busy: nothing was done, the same batch may be sent again. */
+  apply(ends: readonly EndOp[], places: readonly PlaceOp[]): Applied | LedgerBusy {
+    if (this.#unconfirmed >= ledgerInFlightMax) {
+      return { outcome: 'ledger_busy', retryAfterMs: ledgerBusyRetryMs };
+    }
+    this.#unconfirmed += 1;
+    if (!this.#confirming) this.#confirm();
+    return this.#armed(this.#core.apply(ends, places, this.nowMs()));
+  }
+
+  grant(id: string, kind: 'promotional' | 'earned', micros: number): CreditAnswer {
+    return this.#armed(this.#core.grant(id, kind, micros, this.nowMs()));
+  }
+
+  topUp(id: string, micros: number): CreditAnswer {
+    return this.#armed(this.#core.topUp(id, micros, this.nowMs()));
+  }
+
+  configure(config: LedgerConfig): ConfigureAnswer {
+    return this.#armed(this.#core.configure(config, this.nowMs()));
+  }
+
+  view(): LedgerView {
+    return this.#armed(this.#core.view(this.nowMs()));
+  }
+
+  holds(after: string | null): readonly HoldView[] {
+    return this.#armed(this.#core.holds(after));
+  }
+
+  entries(afterSeq: number): readonly LedgerEntry[] {
+    return this.#armed(this.#core.entries(afterSeq));
+  }
+
+  records(after: string | null): readonly RecordView[] {
+    return this.#armed(this.#core.records(after));
+  }
+
+  resolveRecord(id: string, resolution: Resolution): ResolveAnswer {
+    return this.#armed(this.#core.resolveRecord(id, resolution, this.nowMs()));
+  }
+
+  reviews(after: string | null): readonly Review[] {
+    return this.#armed(this.#core.reviews(after));
+  }
+
+  closeReview(holdId: string): boolean {
+    return this.#armed(this.#core.closeReview(holdId, this.nowMs()));
+  }
+
+  audit(): AuditStep {
+    return this.#armed(this.#core.audit(this.nowMs()));
+  }
+
+  outbox(limit: number): Outbox {
+    return this.#armed(this.#core.outbox(limit));
+  }
+
+  acknowledge(seq: number): void {
+    this.#armed(this.#core.acknowledge(seq, this.nowMs()));
+  }
+
+  /** May run twice or late; a run that fails is tried again by the platform and by the next call. */
+  override alarm(): void {
+    this.#alarmDueMs = null;
+    this.#core.runDue(this.nowMs());
+    this.#armed(null);
+  }
+
+  /** The object's only clock, epoch milliseconds. */
+  protected nowMs(): number {
+    return Date.now();
+  }
+
+  /** Sets the alarm when the next work is earlier than what it is set for; gives `answer` back. */
+  #armed<T>(answer: T): T {
+    const dueMs = this.#core.nextDueMs();
+    if (dueMs === null || (this.#alarmDueMs !== null && this.#alarmDueMs <= dueMs)) return answer;
+    this.#alarmDueMs = dueMs;
+    void this.ctx.storage.setAlarm(dueMs + Math.floor(Math.random() * ledgerAlarmJitterMs));
+    return answer;
+  }
+
+  /** Waits for the disk on behalf of every call that came before, one wait at a time. */
+  #confirm(): void {
+    this.#confirming = true;
+    const waiting = this.#unconfirmed;
+    const confirmed = (): void => {
+      this.#unconfirmed -= waiting;
+      this.#confirming = false;
+      if (this.#unconfirmed > 0) this.#confirm();
+    };
+    void this.ctx.storage.sync().then(confirmed, confirmed);
+  }
+}

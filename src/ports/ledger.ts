@@ -1,0 +1,70 @@
+/**
+ * Ledger: the money of one ledger tenant, as the road (stages 06 and 09) and the control plane use
+ * it. Promises: every operation carries an id made by its caller and gives its first answer when it
+ * is repeated; an answer is on disk before it is given; a ledger that does not answer is
+ * `ledger_unavailable`, one that has too much to do `ledger_busy`: both did nothing that a repeat
+ * with the same ids would do twice, and neither is ever a yes. Implemented by `adapters/durable/`.
+ * Amounts are micro-USD, times epoch milliseconds of the object's clock.
+ */
+import type { LedgerConfig } from '../domain/ledger/caps';
+import type { LedgerEntry } from '../domain/ledger/entries';
+import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../domain/ledger/operations';
+import type {
+  AuditStep,
+  ConfigureAnswer,
+  CreditAnswer,
+  HoldView,
+  LedgerView,
+  Outbox,
+  RecordView,
+  Resolution,
+  ResolveAnswer,
+  Review,
+} from '../domain/ledger/views';
+
+/** The object could not be reached, or failed: what it did is not known. */
+export interface LedgerUnavailable {
+  readonly outcome: 'ledger_unavailable';
+  readonly retryAfterMs: number;
+}
+
+/** What every operation may give instead of its answer. */
+export type FromLedger<T> = Promise<T | LedgerBusy | LedgerUnavailable>;
+
+/** Where a tenant's ledger is: the object is named by the tenant and first made in its region. */
+export interface LedgerAddress {
+  readonly ledgerTenantId: string;
+  readonly homeRegion: string | null;
+}
+
+export interface Ledgers {
+  of(address: LedgerAddress): Ledger;
+}
+
+export interface Ledger {
+  /** All `ends` happen before all `places`; at most `ledgerBatchOpsMax` operations together. */
+  apply(ends: readonly EndOp[], places: readonly PlaceOp[]): FromLedger<Applied>;
+  /** New promotional or earned money; never booked twice under one id. */
+  grant(id: string, kind: 'promotional' | 'earned', micros: number): FromLedger<CreditAnswer>;
+  /** New purchased money; never booked twice under one id. */
+  topUp(id: string, micros: number): FromLedger<CreditAnswer>;
+  /** Replaces the limits; an older `version` changes nothing. */
+  configure(config: LedgerConfig): FromLedger<ConfigureAnswer>;
+  view(): FromLedger<LedgerView>;
+  /** Open holds by id, a page behind `after`. */
+  holds(after: string | null): FromLedger<readonly HoldView[]>;
+  /** Entries of the next rows behind `afterSeq`; what the object has given to D1 is read there. */
+  entries(afterSeq: number): FromLedger<readonly LedgerEntry[]>;
+  /** Idempotency records by id, a page behind `after`. */
+  records(after: string | null): FromLedger<readonly RecordView[]>;
+  resolveRecord(id: string, resolution: Resolution): FromLedger<ResolveAnswer>;
+  /** Expired holds by id, a page behind `after`. */
+  reviews(after: string | null): FromLedger<readonly Review[]>;
+  /** False: there was no open review of that hold. */
+  closeReview(holdId: string): FromLedger<boolean>;
+  /** Call again while it answers `more`. */
+  audit(): FromLedger<AuditStep>;
+  /** Rows for D1's copy, oldest first; then `acknowledge` the last one that is safe there. */
+  outbox(limit: number): FromLedger<Outbox>;
+  acknowledge(seq: number): FromLedger<void>;
+}

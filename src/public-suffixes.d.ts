@@ -1,0 +1,5 @@
+/** Made by scripts/lib/public-suffixes.ts when the Worker is bundled. */
+declare module 'weir:public-suffixes' {
+  const tree: string;
+  export default tree;
+}

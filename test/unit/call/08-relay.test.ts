@@ -1,0 +1,175 @@
+/** 08 relay: what goes out, and what each way of not getting an answer becomes. */
+import { describe, expect, it } from 'vitest';
+import { jsonBindingBodyBytesMax } from '../../../src/base/limits';
+import { err } from '../../../src/base/result';
+import { type RelayPorts, relay } from '../../../src/call/08-relay';
+import type { GuardedCall } from '../../../src/call/call';
+import { brokenBody, guarded, noCredentials, scan, taken, upstream } from './calls';
+
+type Sent = { readonly request: Request; readonly init: RequestInit };
+
+/** Sends a call; `answer` is what the platform's fetch would do. */
+async function sent(
+  parts: Partial<GuardedCall>,
+  answer: RelayPorts['send'] = async () => new Response('ok'),
+) {
+  const seen: Sent[] = [];
+  const ports: RelayPorts = {
+    send: (target, init) => {
+      seen.push({ request: new Request(target, init), init });
+      return answer(target, init);
+    },
+  };
+  const cancel = new AbortController();
+  const result = await relay(guarded(parts), ports, cancel);
+  return { result, cancel, seen, out: seen[0]?.request as Request, init: seen[0]?.init };
+}
+
+/** An upstream that waits for the rest of the body until it is let go. */
+const untilAborted: RelayPorts['send'] = (_target, init) =>
+  new Promise((_, reject) =>
+    init.signal?.addEventListener('abort', () => reject(new Error('off'))),
+  );
+
+const incoming = (init: RequestInit = {}): Partial<GuardedCall> =>
+  taken({ request: new Request('https://gw.test/call/api/v1/x', init) });
+const posting = (body: BodyInit, headers: HeadersInit = {}) =>
+  incoming({ method: 'POST', body, headers });
+const withJson = {
+  ...noCredentials,
+  json: [['api_key', '"sk"'] as const],
+};
+
+describe('the target', () => {
+  it.each([
+    [{}, 'https://api.t/v1/x'],
+    [{ sentPath: '' }, 'https://api.t/'],
+    [{ query: '' }, 'https://api.t/v1/x?'],
+    [{ query: 'a=1&&b' }, 'https://api.t/v1/x?a=1&&b'],
+    [{ endpoint: { host: 'api.t', port: 8443 } }, 'https://api.t:8443/v1/x'],
+    [{ endpoint: { host: '2606:4700::1', port: 443 } }, 'https://[2606:4700::1]/v1/x'],
+    [{ sentPath: '/a%2Fb//c' }, 'https://api.t/a%2Fb//c'],
+  ])('%j goes to %s', async (parts, url) => {
+    expect((await sent(parts)).out.url).toBe(url);
+  });
+
+  it('a query binding replaces its own pair only', async () => {
+    const credentials = { ...noCredentials, query: [['key', 'sk 1'] as const] };
+    const { out } = await sent({ credentials, query: 'a=%7e&key=mine&b' });
+    expect(out.url).toBe('https://api.t/v1/x?a=%7e&key=sk%201&b');
+  });
+
+  it('redirects are not followed, answers not decoded, nothing is cached at the edge', async () => {
+    const { init } = await sent({});
+    expect(init).toMatchObject({
+      redirect: 'manual',
+      encodeResponseBody: 'manual',
+      cf: { cacheTtl: -1 },
+    });
+  });
+});
+
+describe('the headers', () => {
+  it('lose what was ours, keep the rest, and take rules before credentials', async () => {
+    const headers = { 'x-weir-key': 't', 'x-a': '1', 'x-b': '2', authorization: 'mine' };
+    const { out } = await sent({
+      ...incoming({ headers }),
+      headers: scan({ drop: ['x-weir-key'], rewrite: [['x-b', '3']] }),
+      credentials: { ...noCredentials, headers: [['authorization', 'Bearer sk']] },
+      upstream: upstream({
+        headerRules: {
+          request: { remove: ['x-a'], set: [['authorization', 'rule']], add: [['x-b', '4']] },
+          response: { remove: [], set: [], add: [] },
+        },
+      }),
+    });
+    const seen = ['x-weir-key', 'x-a', 'x-b', 'authorization'].map((name) => out.headers.get(name));
+    expect(seen).toEqual([null, null, '3, 4', 'Bearer sk']);
+  });
+
+  it.each([
+    [false, undefined, 'identity'],
+    [true, undefined, 'br'],
+    [true, { clientAcceptEncoding: 'gzip' }, 'gzip'],
+    [true, { clientAcceptEncoding: '' }, 'identity'],
+  ])('Accept-Encoding is the caller’s own (sent: %s, cf: %j): %s', async (own, cf, value) => {
+    const request = new Request('https://gw.test/call/api/v1/x', {
+      headers: own ? { 'accept-encoding': 'br' } : {},
+      ...(cf === undefined ? {} : { cf }),
+    });
+    const { out } = await sent({ ...taken({ request }), headers: scan({ acceptEncoding: own }) });
+    expect(out.headers.get('accept-encoding')).toBe(value);
+  });
+});
+
+describe('the body', () => {
+  it('passes as it is', async () => {
+    const { out } = await sent({ ...posting('{"a": 1}'), declaredBytes: 8 });
+    expect([out.method, await out.text()]).toEqual(['POST', '{"a": 1}']);
+  });
+
+  it('without a length is counted and passes', async () => {
+    const { out } = await sent(posting('counted'));
+    expect(await out.text()).toBe('counted');
+  });
+
+  it('gets the bound field and loses its old length', async () => {
+    const parts = posting('{"b":1.0}', { 'content-length': '9' });
+    const { out } = await sent({ ...parts, credentials: withJson, declaredBytes: 9 });
+    expect(JSON.parse(await out.text())).toEqual({ b: 1, api_key: 'sk' });
+    expect(out.headers.get('content-length')).not.toBe('9');
+  });
+
+  it.each([
+    ['', 'empty'],
+    ['[1]', 'not_object'],
+    ['{"a":1,"a":2}', 'duplicate_key'],
+    ['{"a":', 'syntax'],
+    ['\ufeff{}', 'bom'],
+    [`{"a":${'['.repeat(200)}${']'.repeat(200)}}`, 'too_deep'],
+  ])('%j cannot take a field: %s, and nothing is sent', async (body, reason) => {
+    const { result, seen } = await sent({ ...posting(body), credentials: withJson });
+    expect(result).toEqual(err({ code: 'binding.body_invalid', reason }));
+    expect(seen).toEqual([]);
+  });
+
+  it('above jsonBindingBodyBytesMax without a declared length is refused, and nothing is sent', async () => {
+    const body = new Uint8Array(jsonBindingBodyBytesMax + 1);
+    const { result, seen } = await sent({ ...posting(body), credentials: withJson });
+    const bytesMax = jsonBindingBodyBytesMax;
+    expect(result).toEqual(err({ code: 'payload.too_large', bytesMax, what: 'json_binding_body' }));
+    expect(seen).toEqual([]);
+  });
+
+  it.each([
+    ['counted', noCredentials],
+    ['read for a binding', withJson],
+  ])('that breaks while it is %s is the caller’s fault', async (_, credentials) => {
+    const { result } = await sent({ ...posting(brokenBody('{"a":')), credentials }, untilAborted);
+    expect(result).toEqual(err({ code: 'request.body_incomplete' }));
+  });
+
+  it('that breaks cancels the send before anything of it can end cleanly', async () => {
+    const { cancel } = await sent(posting(brokenBody('{"a":')), untilAborted);
+    expect(cancel.signal.aborted).toBe(true);
+  });
+});
+
+describe('no answer', () => {
+  it('a transport fault says the host, never the fault’s text', async () => {
+    const { result } = await sent({}, () => Promise.reject(new Error('https://api.t/?key=sk')));
+    expect(result).toEqual(err({ code: 'downstream.error', host: 'api.t' }));
+  });
+
+  it('the watchdog ends a silent upstream', async () => {
+    const slow = { upstream: upstream({ firstByteTimeoutMs: 5 }) };
+    const { result } = await sent(slow, () => new Promise(() => undefined));
+    expect(result).toEqual(err({ code: 'timeout.request', timeoutMs: 5 }));
+  });
+
+  it.each([200, 304, 404, 500, 599])('%i is an answer', async (status) => {
+    const answer = new Response(null, { status });
+    const { result } = await sent({}, async () => answer);
+    expect(result.ok && result.value.answer).toBe(answer);
+  });
+});

@@ -1,0 +1,122 @@
+/** 10 evidence: which answers are read, what is masked, what is withheld; everything else stays native. */
+import { describe, expect, it } from 'vitest';
+import { errorBodyBytesMax, evidenceBodyBytesMax } from '../../../src/base/limits';
+import { err } from '../../../src/base/result';
+import { evidence } from '../../../src/call/10-evidence';
+import type { EvidencedCall } from '../../../src/call/call';
+import { prepareMask } from '../../../src/domain/credentials/masking';
+import { answered, brokenBody, noCredentials } from './calls';
+
+const secret = 'sk-vendor-0123456789';
+const injected = { ...noCredentials, masks: [prepareMask(secret)] };
+
+async function judged(
+  body: BodyInit | null,
+  init: ResponseInit = {},
+  credentials = injected,
+): Promise<EvidencedCall> {
+  const answer = new Response(body, init);
+  const result = await evidence(answered({ answer, credentials }));
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
+}
+const textOf = async ({ body }: EvidencedCall): Promise<string> => new Response(body).text();
+
+describe('an answer that stays native', () => {
+  it.each([
+    ['below 400, whatever it says', `{"echo":"${secret}"}`, { status: 200 }, injected],
+    ['an error of a call that injected nothing', 'no', { status: 500 }, noCredentials],
+  ])('%s', async (_, body, init, credentials) => {
+    const call = await judged(body, init, credentials);
+    expect(call.body).toBe(call.answer.body);
+    expect(call.answer.bodyUsed).toBe(false);
+    expect(call).toMatchObject({
+      headerEdits: [],
+      setCookies: null,
+      evidence: null,
+      redacted: false,
+    });
+  });
+
+  it('an error without a body', async () => {
+    expect(await judged(null, { status: 500 })).toMatchObject({ body: null, redacted: false });
+  });
+});
+
+describe('an error body', () => {
+  it('without the secret keeps its bytes and leaves evidence', async () => {
+    const call = await judged('{"error": "no"}', { status: 400 });
+    expect([await textOf(call), call.evidence]).toEqual(['{"error": "no"}', '{"error": "no"}']);
+    expect(call.headerEdits).toEqual([]);
+  });
+
+  it('with the secret is masked, in the answer and in the evidence, with a length that fits', async () => {
+    const call = await judged(`bad key ${secret}`, {
+      status: 401,
+      headers: { etag: '"a"', 'content-encoding': 'identity' },
+    });
+    expect([await textOf(call), call.evidence]).toEqual(['bad key ***', 'bad key ***']);
+    expect(Object.fromEntries(call.headerEdits)).toMatchObject({
+      'content-length': '11',
+      'content-encoding': null,
+      etag: null,
+      'content-md5': null,
+    });
+  });
+
+  it('that is gzip is masked as text', async () => {
+    const zipped = new Blob([`no ${secret}`]).stream().pipeThrough(new CompressionStream('gzip'));
+    const bytes = await new Response(zipped).arrayBuffer();
+    const answer = new Response(bytes, {
+      status: 500,
+      headers: { 'content-encoding': 'gzip' },
+      encodeBody: 'manual',
+    });
+    const result = await evidence(answered({ answer, credentials: injected }));
+    expect(result.ok && (await textOf(result.value))).toBe('no ***');
+  });
+
+  it.each([
+    ['in a coding that we cannot undo', 'x', { 'content-encoding': 'zstd' }],
+    ['that breaks its coding', 'x', { 'content-encoding': 'gzip' }],
+    ['above errorBodyBytesMax', new Uint8Array(errorBodyBytesMax + 1), {}],
+  ])('%s is withheld', async (_, body, headers) => {
+    const answer = new Response(body, { status: 500, headers, encodeBody: 'manual' });
+    const result = await evidence(answered({ answer, credentials: injected }));
+    expect(result.ok && result.value).toMatchObject({ redacted: true, body: null, evidence: null });
+  });
+
+  it('leaves at most evidenceBodyBytesMax', async () => {
+    const call = await judged('e'.repeat(evidenceBodyBytesMax + 1), { status: 500 });
+    expect(call.evidence?.length).toBe(evidenceBodyBytesMax);
+  });
+
+  it('C018 that breaks is no answer', async () => {
+    const answer = new Response(brokenBody('{"err'), { status: 500 });
+    const result = await evidence(answered({ answer, credentials: injected }));
+    expect(result).toEqual(err({ code: 'downstream.error', host: 'api.t' }));
+  });
+});
+
+describe('headers', () => {
+  it('of a hop, and forged ones of ours, go on every status', async () => {
+    const headers = { 'x-weir-error': '1', 'keep-alive': 'x', 'x-mine': '1' };
+    const call = await judged('ok', { headers });
+    expect([...call.headerEdits].sort()).toEqual([
+      ['keep-alive', null],
+      ['x-weir-error', null],
+    ]);
+  });
+
+  it.each([200, 302, 500])('with the secret are masked on %i', async (status) => {
+    const call = await judged(null, { status, headers: { location: `https://t/?k=${secret}` } });
+    expect(call.headerEdits).toEqual([['location', 'https://t/?k=***']]);
+  });
+
+  it('Set-Cookie loses our names and keeps the vendor’s lines', async () => {
+    const headers = new Headers({ 'x-a': '1' });
+    headers.append('set-cookie', '__Host-weir_session=forged; Path=/');
+    headers.append('set-cookie', 'sid=1; Path=/');
+    expect((await judged('ok', { headers })).setCookies).toEqual(['sid=1; Path=/']);
+  });
+});

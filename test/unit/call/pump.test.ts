@@ -1,0 +1,157 @@
+/** The pumps: bytes, bounds, waits, and never a clean end after a broken one. */
+import { describe, expect, it } from 'vitest';
+import { type BodyEnd, limitBody, readAll, trackBody } from '../../../src/call/pump';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** A byte stream under test control. */
+function source() {
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const quiet = (work: Promise<unknown>): void => void work.catch(() => undefined);
+  return {
+    readable,
+    write: (text: string) => quiet(writer.write(bytes(text))),
+    close: () => quiet(writer.close()),
+    breaks: () => quiet(writer.abort(new Error('broke'))),
+  };
+}
+
+/** Reads to the end: the text, and whether the end was clean. */
+async function drained(stream: ReadableStream): Promise<readonly [string, boolean]> {
+  let text = '';
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return [text, true];
+      text += new TextDecoder().decode(value);
+    }
+  } catch {
+    return [text, false];
+  }
+}
+
+describe('readAll', () => {
+  it('joins chunks', async () => {
+    const from = source();
+    const reading = readAll(from.readable, 10, 1_000);
+    from.write('abc');
+    from.write('def');
+    from.close();
+    expect(await reading).toEqual(bytes('abcdef'));
+  });
+
+  it('takes exactly bytesMax and not one more', async () => {
+    const of = (text: string) => new Response(text).body as ReadableStream;
+    expect(await readAll(of('12345'), 5, 1_000)).toEqual(bytes('12345'));
+    expect(await readAll(of('123456'), 5, 1_000)).toBe('too_large');
+  });
+
+  it('says that a stream broke', async () => {
+    const from = source();
+    from.write('a');
+    from.breaks();
+    expect(await readAll(from.readable, 10, 1_000)).toBe('broken');
+  });
+
+  it('does not wait longer than it may', async () => {
+    const from = source();
+    from.write('a');
+    expect(await readAll(from.readable, 10, 20)).toBe('late');
+  });
+});
+
+describe('limitBody', () => {
+  it('passes a body of bytesMax', async () => {
+    const from = source();
+    const cuts: string[] = [];
+    const limited = drained(limitBody(from.readable, 6, (why) => cuts.push(why)));
+    from.write('abc');
+    from.write('def');
+    from.close();
+    expect([await limited, cuts]).toEqual([['abcdef', true], []]);
+  });
+
+  it.each([
+    ['overrun', (from: ReturnType<typeof source>) => from.write('def')],
+    ['broken', (from: ReturnType<typeof source>) => from.breaks()],
+  ])('tells of a body that is %s before the other side sees its end', async (why, fault) => {
+    const from = source();
+    const order: string[] = [];
+    const limited = drained(limitBody(from.readable, 5, (cut) => order.push(cut)));
+    const ended = limited.then(() => order.push('end'));
+    from.write('abc');
+    fault(from);
+    await ended;
+    expect([order, (await limited)[1]]).toEqual([[why, 'end'], false]);
+  });
+
+  it('a receiver that stops reading is no fault of the sender', async () => {
+    const from = source();
+    const cuts: string[] = [];
+    const limited = limitBody(from.readable, 5, (why) => cuts.push(why));
+    from.write('abc');
+    await limited.cancel();
+    from.write('d');
+    await Promise.resolve();
+    expect(cuts).toEqual([]);
+  });
+});
+
+describe('trackBody', () => {
+  const tracked = (from: ReadableStream, length: number | null = null, idleTimeoutMs = 1_000) => {
+    const totals: number[] = [];
+    const ended = Promise.withResolvers<BodyEnd>();
+    const watch = { onBytes: (n: number) => totals.push(n), onEnd: ended.resolve };
+    return { body: trackBody(from, { length, idleTimeoutMs, watch }), totals, end: ended.promise };
+  };
+
+  it.each([null, 6])('follows a whole body (length %s)', async (length) => {
+    const from = source();
+    const { body, totals, end } = tracked(from.readable, length);
+    const read = drained(body);
+    from.write('abc');
+    from.write('def');
+    from.close();
+    expect([await read, await end]).toEqual([['abcdef', true], 'complete']);
+    expect(totals.at(-1)).toBe(6);
+  });
+
+  it.each([null, 6])('breaks with the upstream (length %s)', async (length) => {
+    const from = source();
+    const { body, end } = tracked(from.readable, length);
+    const read = drained(body);
+    from.write('abc');
+    from.breaks();
+    expect([(await read)[1], await end]).toEqual([false, 'upstream_broke']);
+  });
+
+  it('a body that ends before its declared length is no whole one for the caller', async () => {
+    const from = source();
+    const { body } = tracked(from.readable, 6);
+    const read = drained(body);
+    from.write('abc');
+    from.close();
+    expect((await read)[1]).toBe(false);
+  });
+
+  it('a caller that stops reading left', async () => {
+    const from = source();
+    const { body, end } = tracked(from.readable);
+    const reader = body.getReader();
+    from.write('abc');
+    await reader.read();
+    await reader.cancel();
+    from.write('def');
+    expect(await end).toBe('caller_left');
+  });
+
+  it('silence of the upstream ends it', async () => {
+    const from = source();
+    const { body, end } = tracked(from.readable, null, 20);
+    const read = drained(body);
+    from.write('abc');
+    expect([await read, await end]).toEqual([['abc', false], 'idle']);
+  });
+});

@@ -1,0 +1,286 @@
+/** run-call: whatever happens to a call, it gets one answer and one row, and nothing is asked after a "no". */
+import { describe, expect, it } from 'vitest';
+import { err, ok, type Result } from '../../../src/base/result';
+import { type CallServices, runCall } from '../../../src/call/run-call';
+import type { Upstream } from '../../../src/domain/catalog/upstream';
+import { prepareMask } from '../../../src/domain/credentials/masking';
+import type { Refusal } from '../../../src/domain/refusal';
+import type { CallRow } from '../../../src/ports/evidence';
+import {
+  backgroundOf,
+  key,
+  noCredentials,
+  startMs,
+  tenant,
+  token,
+  unavailable,
+  upstream,
+} from './calls';
+
+interface World {
+  readonly identity?: Result<'known', Refusal>;
+  readonly found?: readonly Upstream[];
+  readonly egress?: Refusal;
+  readonly credentials?: Refusal;
+  readonly masks?: boolean;
+  readonly send?: CallServices['send'];
+}
+
+/** Runs one call in a hand-made world; the clock moves 7 ms with every look at it. */
+function play(world: World = {}, request = asking()) {
+  const asked: string[] = [];
+  const rows: CallRow[] = [];
+  const reports: unknown[] = [];
+  let nowMs = startMs - 7;
+  const note = <T>(port: string, value: T): T => {
+    asked.push(port);
+    return value;
+  };
+  const masks = world.masks ? [prepareMask('sk-vendor-0123456789')] : [];
+  const view = { ...tenant(ok(world.found ?? [upstream()])) };
+  const named = view.named;
+  const services: CallServices = {
+    config: {
+      identify: () =>
+        note(
+          'identify',
+          world.identity?.ok === false ? world.identity : ok({ key: key(), tenant: view }),
+        ),
+      forget: () => undefined,
+    },
+    credentials: {
+      prepare: () =>
+        note(
+          'credentials',
+          world.credentials ? err(world.credentials) : ok({ ...noCredentials, masks }),
+        ),
+    },
+    egress: { check: () => note('egress', world.egress ? err(world.egress) : ok(undefined)) },
+    egressPolicy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
+    clientIpHeaders: new Set(),
+    callLog: { push: (row) => note('log', void rows.push(row)) },
+    send: (target, init) =>
+      note('send', (world.send ?? (async () => new Response('ok')))(target, init)),
+    nowMs: () => {
+      nowMs += 7;
+      return nowMs;
+    },
+    report: (event, facts) => void reports.push([event, facts]),
+  };
+  view.named = (name) => note('look-up', named(name));
+  const background = backgroundOf();
+  return {
+    answer: runCall('call', request, services, background),
+    asked,
+    rows,
+    reports,
+    background,
+  };
+}
+
+const asking = (init: RequestInit = {}, path = '/call/api/v1/x'): Request =>
+  new Request(`https://gw.test${path}`, { headers: { 'x-weir-key': token }, ...init });
+
+const silent: CallServices['send'] = (_target, init) =>
+  new Promise((_, reject) =>
+    init.signal?.addEventListener('abort', () => reject(new Error('off'))),
+  );
+
+describe('an answer', () => {
+  it('passes every port in order and leaves one row', async () => {
+    const { answer, asked, rows } = play();
+    expect((await answer).status).toBe(200);
+    expect(asked).toEqual(['identify', 'look-up', 'egress', 'credentials', 'send', 'log']);
+    expect(rows).toMatchObject([
+      {
+        tenantId: 'ten_leaf',
+        keyId: 'key_1',
+        principalId: 'prn_1',
+        upstreamId: 'ups_1',
+        surface: 'call',
+        method: 'GET',
+        host: 'api.t',
+        path: '/v1/x',
+        outcome: 'answered',
+        status: 200,
+        code: null,
+        blame: null,
+      },
+    ]);
+  });
+
+  it.each([401, 404, 429, 500, 503])('of %i is an answer, not an error', async (status) => {
+    const { answer, rows } = play({ send: async () => new Response('no', { status }) });
+    const got = await answer;
+    expect([got.status, got.headers.get('x-weir-error-source')]).toEqual([status, 'upstream']);
+    expect(rows).toMatchObject([{ outcome: 'answered', status, code: null }]);
+  });
+
+  it('has its masked body on the row', async () => {
+    const send = async () => new Response('bad sk-vendor-0123456789', { status: 401 });
+    const { answer, rows } = play({ masks: true, send });
+    expect(await (await answer).text()).toBe('bad ***');
+    expect(rows).toMatchObject([{ outcome: 'answered', evidence: 'bad ***' }]);
+  });
+
+  it('releases the context once it is there', async () => {
+    const { answer, background } = play();
+    await answer;
+    await Promise.all(background.work);
+  });
+});
+
+const noes: readonly (readonly [string, World, number, string, readonly string[]])[] = [
+  [
+    'an upstream that is switched off',
+    { found: [upstream({ enabled: false })] },
+    503,
+    'routing.upstream_disabled',
+    ['identify', 'look-up', 'log'],
+  ],
+  ['no upstream', { found: [] }, 404, 'routing.not_found', ['identify', 'look-up', 'log']],
+  [
+    'a private address',
+    { egress: { code: 'egress.blocked', host: 'api.t' } },
+    502,
+    'egress.blocked',
+    ['identify', 'look-up', 'egress', 'log'],
+  ],
+  [
+    'a missing secret',
+    { credentials: { code: 'secret.not_found' } },
+    500,
+    'secret.not_found',
+    ['identify', 'look-up', 'egress', 'credentials', 'log'],
+  ],
+];
+
+describe('a refusal', () => {
+  it.each(noes)(
+    '%s: a problem, a row, and nothing after it',
+    async (_, world, status, code, ports) => {
+      const { answer, asked, rows } = play(world);
+      const got = await answer;
+      expect(got.status).toBe(status);
+      expect(got.headers.get('x-weir-call-id')).toBe(rows[0]?.id);
+      expect(await got.json()).toMatchObject({ type: `urn:weir:problem:${code}`, status });
+      expect(asked).toEqual(ports);
+      expect(rows).toMatchObject([{ outcome: 'refused', status, code }]);
+    },
+  );
+
+  it.each<Refusal>([{ code: 'auth.failed', reason: 'unknown' }, unavailable])(
+    'of somebody unknown has no row and no call id: %j',
+    async (refusal) => {
+      const { answer, asked, rows } = play({ identity: err(refusal) });
+      expect((await answer).headers.get('x-weir-call-id')).toBeNull();
+      expect([asked, rows]).toEqual([['identify'], []]);
+    },
+  );
+
+  it('at the door asks nobody', async () => {
+    const { answer, asked } = play({}, asking({ headers: {} }));
+    expect([(await answer).status, asked]).toEqual([401, []]);
+  });
+});
+
+describe('no answer', () => {
+  it('a transport fault is failed, 502', async () => {
+    const { answer, rows, reports } = play({ send: () => Promise.reject(new Error('?key=sk')) });
+    expect((await answer).status).toBe(502);
+    expect(rows).toMatchObject([
+      { outcome: 'failed', code: 'downstream.error', blame: 'connection' },
+    ]);
+    expect(JSON.stringify([rows, reports])).not.toContain('sk');
+  });
+
+  it('the watchdog is timed_out, 504, and lets the upstream go', async () => {
+    let signal: AbortSignal | null | undefined;
+    const { answer, rows } = play({
+      found: [upstream({ firstByteTimeoutMs: 5 })],
+      send: (target, init) => {
+        signal = init.signal;
+        return silent(target, init);
+      },
+    });
+    expect((await answer).status).toBe(504);
+    expect(signal?.aborted).toBe(true);
+    expect(rows).toMatchObject([{ outcome: 'timed_out', status: 504, blame: 'upstream' }]);
+  });
+
+  it('a client that leaves is cancelled, 499, with its real latency', async () => {
+    const client = new AbortController();
+    const sent = Promise.withResolvers<void>();
+    const send: CallServices['send'] = (target, init) => {
+      sent.resolve();
+      return silent(target, init);
+    };
+    const { answer, rows } = play({ send }, asking({ signal: client.signal }));
+    await sent.promise;
+    client.abort();
+    await answer;
+    expect(rows).toMatchObject([
+      { outcome: 'cancelled', status: 499, code: 'client.closed', blame: 'caller' },
+    ]);
+    expect(rows[0]?.latencyMs).toBeGreaterThan(0);
+  });
+
+  it('a client that left while the stages were still waiting reaches no upstream', async () => {
+    const client = new AbortController();
+    let signal: AbortSignal | null | undefined;
+    const send: CallServices['send'] = async (_target, init) => {
+      signal = init.signal;
+      return new Response('ok');
+    };
+    const { answer, rows } = play({ send }, asking({ signal: client.signal }));
+    client.abort();
+    await answer;
+    expect(signal?.aborted ?? true).toBe(true);
+    expect(rows).toMatchObject([{ outcome: 'cancelled', status: 499 }]);
+  });
+
+  it('our own bug is a bare 500 with the call id; its text is nowhere', async () => {
+    const bug = (): never => {
+      throw new TypeError('sk-vendor-0123456789');
+    };
+    const { answer, rows, reports } = play({ send: bug });
+    const got = await answer;
+    expect(got.status).toBe(500);
+    expect(rows).toMatchObject([{ outcome: 'failed', status: 500, code: 'internal.error' }]);
+    expect(reports).toMatchObject([['call.bug', { call_id: rows[0]?.id, error: 'TypeError' }]]);
+    expect(JSON.stringify(reports) + (await got.text())).not.toContain('sk-vendor');
+  });
+});
+
+describe('a tracked body', () => {
+  const found = [upstream({ trackBody: true })];
+
+  it('ends its call with its bytes when it has ended', async () => {
+    const { answer, rows, background } = play({ found, send: async () => new Response('12345') });
+    const got = await answer;
+    expect(rows).toEqual([]);
+    expect(await got.text()).toBe('12345');
+    await Promise.all(background.work);
+    expect(rows).toMatchObject([{ outcome: 'answered', status: 200, responseBytes: 5 }]);
+  });
+
+  it('that the client leaves keeps the bytes so far', async () => {
+    const client = new AbortController();
+    const { readable, writable } = new IdentityTransformStream();
+    const request = asking({ signal: client.signal });
+    const { answer, rows } = play({ found, send: async () => new Response(readable) }, request);
+    const reader = (await answer).body?.getReader();
+    await Promise.all([
+      writable.getWriter().write(new TextEncoder().encode('123')),
+      reader?.read(),
+    ]);
+    client.abort();
+    expect(rows).toMatchObject([{ outcome: 'cancelled', status: 499, responseBytes: 3 }]);
+  });
+
+  it.each([204, 205, 304])('that %i does not have ends its call at the headers', async (status) => {
+    const { answer, rows } = play({ found, send: async () => new Response(null, { status }) });
+    await answer;
+    expect(rows).toMatchObject([{ outcome: 'answered', status }]);
+  });
+});

@@ -1,0 +1,139 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { denyRulesPerTenantMax, routesPerUpstreamMax } from '../../../src/base/limits';
+import { type Api, db, makeApi, makeTenant, type Tenant, upstreamFields } from './harness';
+
+let api: Api;
+let tenant: Tenant;
+let count = 0;
+const unique = () => `r${++count}`;
+const post = (fields: object) =>
+  api.send('POST', '/upstreams', { key: tenant.token, body: fields });
+
+beforeAll(async () => {
+  api = makeApi();
+  tenant = await makeTenant(api);
+});
+
+describe('a route', () => {
+  let upstreamId: string;
+  beforeAll(async () => {
+    upstreamId = (await post(upstreamFields(unique()))).body.id;
+  });
+  const route = (fields: object) =>
+    api.send('POST', '/routes', {
+      key: tenant.token,
+      body: { upstream_id: upstreamId, methods: ['GET'], path: '/a', ...fields },
+    });
+
+  it('shares path, priority and method with no other enabled one', async () => {
+    const first = await route({ methods: ['GET', 'POST'], path: '/same/' });
+    expect(first.body).toMatchObject({
+      path: '/same',
+      query_allowlist: [],
+      suffix_mode: 'append',
+      priority: 0,
+      enabled: true,
+    });
+    expect(await route({ methods: ['POST'], path: '/same' })).toMatchObject({
+      status: 409,
+      body: { field: 'path' },
+    });
+    expect((await route({ methods: ['POST'], path: '/same', priority: 1 })).status).toBe(201);
+    expect((await route({ methods: ['PUT'], path: '/same' })).status).toBe(201);
+    const off = await route({ methods: ['POST'], path: '/same', enabled: false });
+    expect(off.status).toBe(201);
+    const on = (id: string, fields: object) =>
+      api.send('PUT', `/routes/${id}`, {
+        key: tenant.token,
+        body: { methods: ['POST'], path: '/same', ...fields },
+      });
+    expect((await on(off.body.id, {})).status).toBe(409);
+    expect((await on(first.body.id, { methods: ['GET'] })).status).toBe(200);
+    expect((await on(off.body.id, {})).status).toBe(200);
+    expect((await on(first.body.id, { methods: ['GET', 'POST'] })).status).toBe(409);
+  });
+
+  it('of the same kind is stored once, however many ask at the same time', async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => route({ path: '/race' })));
+    expect(answers.map((a) => a.status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
+  });
+
+  it.each([
+    [{ methods: [] }, 'methods'],
+    [{ methods: ['GET', 'GET'] }, 'methods'],
+    [{ methods: ['TRACE'] }, 'methods.0'],
+    [{ path: 'a' }, 'path'],
+    [{ path: '/a/../b' }, 'path'],
+    [{ priority: 1.5 }, 'priority'],
+    [{ query_allowlist: [''] }, 'query_allowlist.0'],
+    [{ suffix_mode: 'maybe' }, 'suffix_mode'],
+  ])('with %j is refused', async (fields, path) => {
+    expect(await route(fields)).toMatchObject({ status: 400, body: { errors: [{ path }] } });
+  });
+
+  it('is one of a bounded number', async () => {
+    const id = (await post(upstreamFields(unique()))).body.id;
+    const rows = JSON.stringify(Array.from({ length: routesPerUpstreamMax }, (_, i) => `rte_${i}`));
+    await db
+      .prepare(
+        `insert into routes (id, tenant_id, upstream_id, methods, path, created_at, updated_at)
+         select value, ?, ?, '["GET"]', '/' || value, 0, 0 from json_each(?)`,
+      )
+      .bind(tenant.id, id, rows)
+      .run();
+    expect(await route({ upstream_id: id })).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'upstream_id' }] },
+    });
+  });
+});
+
+describe('a deny rule', () => {
+  const rule = (fields: object) =>
+    api.send('POST', '/deny-rules', { key: tenant.token, body: fields });
+
+  it.each([
+    [{ host: '*.Example.COM' }, { host: '*.example.com' }],
+    [
+      { host: '10.0.0.1', path: '/admin/' },
+      { host: '10.0.0.1', path: '/admin' },
+    ],
+    [{ host: '[::1]' }, { host: '::1' }],
+    [{ host: 'LOCALHOST' }, { host: 'localhost' }],
+    [
+      { method: 'DELETE', note: 'no deletes' },
+      { method: 'DELETE', note: 'no deletes', host: null },
+    ],
+    [{ path: '/' }, { path: '/' }],
+  ])('%j is stored as %j', async (fields, stored) => {
+    expect(await rule(fields)).toMatchObject({ status: 201, body: stored });
+  });
+
+  it.each([
+    [{}, ''],
+    [{ note: 'nothing' }, ''],
+    [{ host: 'a b' }, 'host'],
+    [{ host: '*.*.example' }, 'host'],
+    [{ host: 'https://x' }, 'host'],
+    [{ path: 'x' }, 'path'],
+    [{ method: 'TRACE' }, 'method'],
+  ])('%j is refused', async (fields, path) => {
+    expect(await rule(fields)).toMatchObject({ status: 400, body: { errors: [{ path }] } });
+  });
+
+  it('is one of a bounded number', async () => {
+    const full = await makeTenant(api);
+    const rows = JSON.stringify(
+      Array.from({ length: denyRulesPerTenantMax }, (_, i) => `den_full_${i}`),
+    );
+    await db
+      .prepare(
+        `insert into deny_rules (id, tenant_id, path, created_at, updated_at) select value, ?, '/', 0, 0 from json_each(?)`,
+      )
+      .bind(full.id, rows)
+      .run();
+    expect((await api.send('POST', full.at('/deny-rules'), { body: { path: '/x' } })).status).toBe(
+      400,
+    );
+  });
+});
