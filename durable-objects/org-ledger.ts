@@ -72,7 +72,7 @@ export class OrgLedger extends DurableObject {
   }
 
   records(after: string | null): readonly RecordView[] {
-    return this.#armed(this.#core.records(after));
+    return this.#armed(this.#core.records(after, this.nowMs()));
   }
 
   resolveRecord(id: string, resolution: Resolution): ResolveAnswer {

@@ -28,7 +28,7 @@ try {
 } catch {
   console.error('vitest left no report');
 }
-const checks = args.length === 0 ? 5 : 0;
+const checks = args.length === 0 ? 6 : 0;
 const passed = (totals?.numPassedTests ?? 0) + checks - untidy.length;
 const suites = totals !== null && totals.numFailedTests === 0 && !totals.success ? totals.numFailedTestSuites : 0;
 const failed = (totals?.numFailedTests ?? 1) + suites + untidy.length;

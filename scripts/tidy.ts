@@ -7,7 +7,8 @@ type Check = readonly [name: string, command: string, args: readonly string[]];
 
 const checks = (fix: boolean): readonly Check[] => [
   ['types of the Worker', 'tsc', ['-p', 'tsconfig.json']],
-  ['types of scripts and tests', 'tsc', ['-p', 'tsconfig.node.json']],
+  ['types of tests inside workerd', 'tsc', ['-p', 'tsconfig.test.json']],
+  ['types of scripts and socket tests', 'tsc', ['-p', 'tsconfig.node.json']],
   ['format and lint', 'biome', ['check', ...(fix ? ['--write'] : []), '--error-on-warnings']],
   ['import rules', 'depcruise', ['src', 'durable-objects', '--config', '.dependency-cruiser.cjs', '--output-type', 'err']],
   ['migrations match the schema', 'drizzle-kit', ['check']],

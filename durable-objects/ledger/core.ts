@@ -147,8 +147,8 @@ export class LedgerCore {
   }
 
   /** Idempotency records behind `after`, by id. */
-  records(after: string | null): readonly RecordView[] {
-    return this.#loaded().records.list({ after, limit: pageSizeMax });
+  records(after: string | null, nowMs: number): readonly RecordView[] {
+    return this.#loaded().records.list({ after, limit: pageSizeMax }, nowMs);
   }
 
   /** Expired holds behind `after`, by id. */

@@ -160,11 +160,19 @@ export class RecordStore {
     this.#nextDueMs = this.#readNextDue();
   }
 
-  list({ after, limit }: Slice): readonly RecordView[] {
+  /** Records as of `nowMs`, whether the sweep has come to them or not. */
+  list({ after, limit }: Slice, nowMs: number): readonly RecordView[] {
     return this.#sql
-      .exec(`SELECT ${columns} FROM record WHERE id > ? ORDER BY id LIMIT ?`, after ?? '', limit)
+      .exec(
+        `SELECT ${columns} FROM record
+         WHERE id > ? AND (due > ? OR (state = 'claimed' AND expires_at > ?)) ORDER BY id LIMIT ?`,
+        after ?? '',
+        nowMs,
+        nowMs,
+        limit,
+      )
       .toArray()
-      .map(viewOf);
+      .map((row) => viewOf(row, nowMs));
   }
 
   /** Carries out what time has decided. */
@@ -220,12 +228,12 @@ const recordOf = (row: SqlRow): RecordRow => ({
   expiresAtMs: integer(row, 'expires_at'),
 });
 
-const viewOf = (row: SqlRow): RecordView => ({
+const viewOf = (row: SqlRow, nowMs: number): RecordView => ({
   id: text(row, 'id'),
   holdId: text(row, 'hold_id'),
   scope: text(row, 'scope'),
   key: text(row, 'key'),
-  state: parseState(text(row, 'state')),
+  state: isAbandoned(recordOf(row), nowMs) ? 'unknown' : parseState(text(row, 'state')),
   claimedAtMs: integer(row, 'claimed_at'),
   expiresAtMs: integer(row, 'expires_at'),
   status: integerOrNull(row, 'status'),

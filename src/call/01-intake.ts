@@ -45,7 +45,7 @@ export function intake(request: Request, surface: Surface, startedAtMs: number, 
 
   const scan = scanHeaders(request, rules.clientIpHeaders);
   if (!scan.ok) return scan;
-  const framing = framingFault(scan.value);
+  const framing = framingFault(scan.value, request.method);
   if (framing !== null) return err(framing);
 
   const mark = target.indexOf('?');
@@ -130,9 +130,12 @@ function nominatedNames(connection: string): string[] {
   return names.filter((name) => headerName.test(name) && !keptDespiteConnection.has(name));
 }
 
-function framingFault(scan: Scan): Refusal | null {
+function framingFault(scan: Scan, method: string): Refusal | null {
   if (scan.transferEncoding !== null && scan.transferEncoding.toLowerCase() !== 'chunked')
     return { code: 'request.framing_invalid', reason: 'transfer_encoding' };
+  // fetch loses a GET body of unknown length without a word.
+  if (scan.transferEncoding !== null && (method === 'GET' || method === 'HEAD'))
+    return { code: 'request.framing_invalid', reason: 'chunked_get' };
   if (scan.contentLength === null) return null;
   if (!decimal.test(scan.contentLength)) return { code: 'request.framing_invalid', reason: 'content_length' };
   if (Number(scan.contentLength) > requestBodyBytesMax)

@@ -40,6 +40,8 @@ export class Custody {
     this.#release = resolve;
     background(promise);
     client.addEventListener('abort', () => this.abandon(clientClosed));
+    // Gone while an earlier stage waited: the event is past, the call must not be sent.
+    if (client.aborted) this.abandon(clientClosed);
     return cancel;
   }
 

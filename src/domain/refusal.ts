@@ -12,7 +12,7 @@ export type Refusal =
   // the request itself
   | { readonly code: 'validation.error'; readonly issues: readonly FieldIssue[] }
   | { readonly code: 'request.header_invalid'; readonly header: string }
-  | { readonly code: 'request.framing_invalid'; readonly reason: 'transfer_encoding' | 'content_length' }
+  | { readonly code: 'request.framing_invalid'; readonly reason: FramingFault }
   | { readonly code: 'request.path_invalid'; readonly reason: 'dot_segment' | 'backslash' | 'escape' }
   | { readonly code: 'request.url_invalid'; readonly reason: UrlFault }
   | { readonly code: 'request.url_too_long'; readonly bytesMax: number }
@@ -58,6 +58,9 @@ export type RefusalCode = Refusal['code'];
 
 /** One field of a refused document: `path` is dotted (`endpoints.0.host`), `message` never repeats the value. */
 export type FieldIssue = { readonly path: string; readonly message: string };
+
+/** Why a body's framing is refused. */
+export type FramingFault = 'transfer_encoding' | 'content_length' | 'chunked_get';
 
 /** Why a URL cannot be a target. */
 export type UrlFault =

@@ -3,7 +3,7 @@
  * Promises: exhaustive (the compiler checks it); texts never contain a secret, a stack, a hidden name or a value that was not sent.
  * Called by `problem.ts`, the call log and docs/failure-modes.md's generator.
  */
-import type { Refusal, RefusalCode } from '../domain/refusal';
+import type { FramingFault, Refusal, RefusalCode } from '../domain/refusal';
 import type { Blame } from '../ports/evidence';
 
 /** How a refusal looks on the wire. `detail` says what happened and what to do. */
@@ -28,6 +28,12 @@ const urlFaults: Record<Extract<Refusal, { code: 'request.url_invalid' }>['reaso
   reserved_name: 'the name is reserved for private use',
   port: 'the port must be 1 to 65535',
   whitespace: 'the URL contains white space or control characters',
+};
+
+const framingFaults: Record<FramingFault, string> = {
+  transfer_encoding: 'Only Transfer-Encoding: chunked is accepted.',
+  content_length: 'Send one Content-Length with a non-negative integer.',
+  chunked_get: 'Send the body of a GET or HEAD with a Content-Length.',
 };
 
 const jsonFaults: Record<Extract<Refusal, { code: 'binding.body_invalid' }>['reason'], string> = {
@@ -71,10 +77,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 400,
     title: 'The body framing is not valid',
     blame: 'caller',
-    detail: (r) =>
-      r.reason === 'transfer_encoding'
-        ? 'Only Transfer-Encoding: chunked is accepted.'
-        : 'Send one Content-Length with a non-negative integer.',
+    detail: (r) => framingFaults[r.reason],
+    members: (r) => ({ reason: r.reason }),
   },
   'request.path_invalid': {
     status: 400,

@@ -169,7 +169,6 @@ const trackedWithoutBody: readonly Named[] = (
     ['304', 'GET', 'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\n\r\n'],
     ['200 to HEAD', 'HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n'],
     ['an empty 200', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
-    ['700', 'GET', 'HTTP/1.1 700 Odd\r\nContent-Length: 2\r\n\r\nok'],
   ] as const
 ).map(
   ([what, method, bytes]): Named => [
@@ -183,9 +182,20 @@ const trackedWithoutBody: readonly Named[] = (
   ],
 );
 
+const noStatus: readonly Named[] = bodyKinds.map((upstream) => [
+  `700 is no HTTP status, ${upstream}: 502 with our problem, failed`,
+  async (stand) => {
+    const visit = await stand.visit(upstream, 'HTTP/1.1 700 Odd\r\nContent-Length: 2\r\n\r\nok');
+    same((await visit.client.answer()).status, 502, 'status');
+    visit.leftAtMs = performance.now();
+    await stand.ended(visit, failed);
+  },
+]);
+
 /** Every row of this file. */
 export const upstreamFails: readonly Named[] = [
   ...upstreamGone,
   ...upstreamSilent,
   ...trackedWithoutBody,
+  ...noStatus,
 ];

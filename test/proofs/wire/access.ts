@@ -5,7 +5,17 @@
 import { holds, same } from '../../support/proof.ts';
 import { reply } from '../../support/recording-origin.ts';
 import { makeScenario } from '../../support/scenario.ts';
-import { arrives, pool, problemOf, type Registered, refused, relay, send, type Stand, type WireRow } from './stand.ts';
+import {
+  arrives,
+  pool,
+  problemOf,
+  type Registered,
+  refused,
+  relay,
+  type Stand,
+  send,
+  type WireRow,
+} from './stand.ts';
 
 /** A key of a member that may use these upstreams only. */
 async function memberKey(stand: Stand, upstreams: readonly Registered[]): Promise<string> {
@@ -19,12 +29,22 @@ async function memberKey(stand: Stand, upstreams: readonly Registered[]): Promis
 
 /** An upstream of the second origin, so that calls by URL find only these. */
 const onSecond = (stand: Stand, base_path: string, fields: object = {}): Promise<Registered> =>
-  stand.register({ endpoints: [{ host: '127.0.0.1', port: stand.second.port }], base_path, ...fields });
+  stand.register({
+    endpoints: [{ host: '127.0.0.1', port: stand.second.port }],
+    base_path,
+    ...fields,
+  });
 
-const byUrl = (stand: Stand, path: string): string => `/call/http://${stand.second.authority}${path}`;
+const byUrl = (stand: Stand, path: string): string =>
+  `/call/http://${stand.second.authority}${path}`;
 
 const openRoute = (stand: Stand, upstream: Registered): Promise<unknown> =>
-  stand.tenant.post('/routes', { upstream_id: upstream.id, methods: ['GET', 'POST'], path: '/', query_allowlist: null });
+  stand.tenant.post('/routes', {
+    upstream_id: upstream.id,
+    methods: ['GET', 'POST'],
+    path: '/',
+    query_allowlist: null,
+  });
 
 export const accessRows: readonly WireRow[] = [
   {
@@ -36,12 +56,19 @@ export const accessRows: readonly WireRow[] = [
     run: async (stand) => {
       const keyed = async (base: string): Promise<string> => {
         const value = `key-of-${base.slice(1)}-0123456789`;
-        const bindings = [{ location: 'header', name: 'x-vendor-key', secret: await stand.secret(value) }];
+        const bindings = [
+          { location: 'header', name: 'x-vendor-key', secret: await stand.secret(value) },
+        ];
         await onSecond(stand, base, { bindings });
         return value;
       };
       const [short, long] = [await keyed('/c031-v1'), await keyed('/c031-v10')];
-      const rows = [['/c031-v10/x', long], ['/c031-v1/x', short], ['/c031-v1', short], ['/c031-v1?z=1', short]] as const;
+      const rows = [
+        ['/c031-v10/x', long],
+        ['/c031-v1/x', short],
+        ['/c031-v1', short],
+        ['/c031-v1?z=1', short],
+      ] as const;
       for (const [path, key] of rows) {
         const { request } = await relay(stand, { target: byUrl(stand, path) });
         arrives(request, `GET ${path}`, [`x-vendor-key: ${key}`]);
@@ -75,7 +102,8 @@ export const accessRows: readonly WireRow[] = [
     n: 127,
     kind: 'refusal',
     cases: ['C036'],
-    title: 'The same forbidden target gets the same status and type on every entry: by name, by URL, by alias',
+    title:
+      'The same forbidden target gets the same status and type on every entry: by name, by URL, by alias',
     why: 'decisions section 2: one road; no entry is laxer than another',
     run: async (stand) => {
       const upstream = await onSecond(stand, '/c036');
@@ -86,21 +114,35 @@ export const accessRows: readonly WireRow[] = [
         byUrl(stand, `/c036${path}`),
         `/proxy/${upstream.name}${path}`,
       ];
-      for (const target of entries('/forbidden')) await refused(stand, { target }, 403, 'authz.denied');
+      for (const target of entries('/forbidden'))
+        await refused(stand, { target }, 403, 'authz.denied');
       const key = await memberKey(stand, [stand.plain]);
-      for (const target of entries('/x')) await refused(stand, { target, key }, 403, 'authz.upstream_forbidden');
-      for (const target of entries('/x/%2e%2e/y')) await refused(stand, { target }, 400, 'request.path_invalid');
-      for (const target of entries('/x')) arrives((await relay(stand, { target })).request, 'GET /c036/x');
-      const host = { scheme: 'https', endpoints: [{ host: '10.0.0.1' }], name: 'private', alias: 'private' };
+      for (const target of entries('/x'))
+        await refused(stand, { target, key }, 403, 'authz.upstream_forbidden');
+      for (const target of entries('/x/%2e%2e/y'))
+        await refused(stand, { target }, 400, 'request.path_invalid');
+      for (const target of entries('/x'))
+        arrives((await relay(stand, { target })).request, 'GET /c036/x');
+      const host = {
+        scheme: 'https',
+        endpoints: [{ host: '10.0.0.1' }],
+        name: 'private',
+        alias: 'private',
+      };
       const path = `/api/v1/upstreams?tenant=${stand.tenant.tenantId}`;
-      same((await stand.gateway.api('POST', path, host)).status, 400, 'registration of a private host');
+      same(
+        (await stand.gateway.api('POST', path, host)).status,
+        400,
+        'registration of a private host',
+      );
       await refused(stand, { target: '/call/https://10.0.0.1/x' }, 502, 'egress.blocked');
     },
   },
   {
     n: 128,
     kind: 'refusal',
-    title: 'A key whose list has none of the matching upstreams gets a 403 that names only what it wrote itself',
+    title:
+      'A key whose list has none of the matching upstreams gets a 403 that names only what it wrote itself',
     why: 'digest A6: the ACL filter comes before the tie-break',
     run: async (stand) => {
       const [first, second] = [await onSecond(stand, '/tie'), await onSecond(stand, '/tie')];
@@ -109,7 +151,10 @@ export const accessRows: readonly WireRow[] = [
       const problem = await refused(stand, { target, key }, 403, 'authz.upstream_forbidden');
       const shown = JSON.stringify(problem);
       holds(shown.includes(stand.second.authority), 'the host is not named');
-      holds(!shown.includes(`"${first.name}"`) && !shown.includes(`/${second.name}`), 'an upstream is named');
+      holds(
+        !shown.includes(`"${first.name}"`) && !shown.includes(`/${second.name}`),
+        'an upstream is named',
+      );
       const one = await memberKey(stand, [second]);
       const { request } = await relay(stand, { target, key: one });
       arrives(request, 'GET /tie/x');
@@ -122,19 +167,30 @@ export const accessRows: readonly WireRow[] = [
     why: 'digest A6',
     run: async (stand) => {
       const [first, second] = [await onSecond(stand, '/twins'), await onSecond(stand, '/twins')];
-      const problem = await refused(stand, { target: byUrl(stand, '/twins/x') }, 409, 'routing.ambiguous');
+      const problem = await refused(
+        stand,
+        { target: byUrl(stand, '/twins/x') },
+        409,
+        'routing.ambiguous',
+      );
       same([...(problem.names as string[])].sort(), [first.name, second.name].sort(), 'names');
     },
   },
   {
     n: 130,
     kind: 'refusal',
-    title: 'An alias call needs a route that matches; an upstream with routes is guarded by them on every surface',
+    title:
+      'An alias call needs a route that matches; an upstream with routes is guarded by them on every surface',
     why: 'decisions section 2',
     run: async (stand) => {
       const upstream = await onSecond(stand, '/routed');
       await refused(stand, { target: `/proxy/${upstream.name}/a` }, 404, 'route.not_found');
-      const route = { upstream_id: upstream.id, methods: ['GET'], path: '/a', query_allowlist: null };
+      const route = {
+        upstream_id: upstream.id,
+        methods: ['GET'],
+        path: '/a',
+        query_allowlist: null,
+      };
       await stand.tenant.post('/routes', route);
       const entries = (path: string): string[] => [
         upstream.path + path,
@@ -142,23 +198,29 @@ export const accessRows: readonly WireRow[] = [
         `/proxy/${upstream.name}${path}`,
       ];
       for (const path of ['/a', '/a/b']) {
-        for (const target of entries(path)) arrives((await relay(stand, { target })).request, `GET /routed${path}`);
+        for (const target of entries(path))
+          arrives((await relay(stand, { target })).request, `GET /routed${path}`);
       }
       for (const path of ['/ab', '/b', '', '/%61/b', '//a']) {
-        for (const target of entries(path)) await refused(stand, { target }, 404, 'route.not_found');
+        for (const target of entries(path))
+          await refused(stand, { target }, 404, 'route.not_found');
       }
       const post = { method: 'POST', headers: ['Content-Length: 0'] };
-      for (const target of entries('/a')) await refused(stand, { target, ...post }, 404, 'route.not_found');
+      for (const target of entries('/a'))
+        await refused(stand, { target, ...post }, 404, 'route.not_found');
     },
   },
   {
     n: 56,
     kind: 'change',
-    title: 'X-Weir-Target-Host chooses an endpoint of the pool and is not relayed; without it the pool takes turns',
+    title:
+      'X-Weir-Target-Host chooses an endpoint of the pool and is not relayed; without it the pool takes turns',
     why: 'digest B5 target host',
     run: async (stand) => {
       const hosts = ['127.0.0.1', '127.0.0.2'] as const;
-      const upstream = await stand.register({ endpoints: hosts.map((host) => ({ host, port: stand.origin.port })) });
+      const upstream = await stand.register({
+        endpoints: hosts.map((host) => ({ host, port: stand.origin.port })),
+      });
       const reached: string[] = [];
       stand.sibling.on = (socket) => {
         socket.on('data', (data) => {
@@ -167,7 +229,11 @@ export const accessRows: readonly WireRow[] = [
         });
       };
       const ask = async (headers: readonly string[]): Promise<string> => {
-        const call = { target: `${upstream.path}/t`, headers, reply: reply('200 OK', [], '127.0.0.1') };
+        const call = {
+          target: `${upstream.path}/t`,
+          headers,
+          reply: reply('200 OK', [], '127.0.0.1'),
+        };
         return (await send(stand, call)).answer.body.toString();
       };
       for (const host of hosts) {
@@ -177,7 +243,11 @@ export const accessRows: readonly WireRow[] = [
       }
       const turns: string[] = [];
       for (let i = 0; i < 4; i += 1) turns.push(await ask([]));
-      same([turns[0] === turns[2], turns[1] === turns[3], turns[0] !== turns[1]], [true, true, true], 'turns');
+      same(
+        [turns[0] === turns[2], turns[1] === turns[3], turns[0] !== turns[1]],
+        [true, true, true],
+        'turns',
+      );
       holds(!reached.join().includes('target-host'), 'X-Weir-Target-Host was relayed');
     },
   },
@@ -194,7 +264,12 @@ export const accessRows: readonly WireRow[] = [
       const target = `/call/${name}/t`;
       const asked = (value: string) => ({ target, headers: [`X-Weir-Target-Host: ${value}`] });
       await refused(stand, { target }, 400, 'routing.missing_target_host');
-      for (const value of ['https://us.weir-pool.com', 'us.weir-pool.com/x', 'us.weir-pool.com:80:80', 'a b']) {
+      for (const value of [
+        'https://us.weir-pool.com',
+        'us.weir-pool.com/x',
+        'us.weir-pool.com:80:80',
+        'a b',
+      ]) {
         await refused(stand, asked(value), 400, 'routing.invalid_target_host');
       }
       for (const value of ['xx.weir-pool.com', 'weir-pool.com', 'us.weir-pool.com:81']) {
@@ -205,7 +280,8 @@ export const accessRows: readonly WireRow[] = [
   {
     n: 132,
     kind: 'refusal',
-    title: 'Unknown names, names of other tenants and private names of ancestors get one and the same answer',
+    title:
+      'Unknown names, names of other tenants and private names of ancestors get one and the same answer',
     why: 'decisions section 2: same answer, same work',
     run: async (stand) => {
       const parent = await makeScenario(stand.gateway, { name: 'Parent' });
@@ -233,19 +309,29 @@ export const accessRows: readonly WireRow[] = [
     run: async (stand) => {
       const upstream = await onSecond(stand, '/off', { enabled: false });
       const targets = [`${upstream.path}/x`, byUrl(stand, '/off/x'), `/proxy/${upstream.name}/x`];
-      for (const target of targets) await refused(stand, { target }, 503, 'routing.upstream_disabled');
+      for (const target of targets)
+        await refused(stand, { target }, 503, 'routing.upstream_disabled');
     },
   },
   {
     n: 134,
     kind: 'refusal',
-    title: 'Every refusal is application/problem+json with X-Weir-Error: 1, X-Weir-Error-Source: gateway and no-store',
+    title:
+      'Every refusal is application/problem+json with X-Weir-Error: 1, X-Weir-Error-Source: gateway and no-store',
     why: 'decisions section 6; RFC 9457',
     run: async (stand) => {
       const { answer } = await send(stand, { target: '/call/nobody/x' });
       const problem = problemOf(answer);
-      same(Object.keys(problem).slice(0, 6), ['type', 'title', 'status', 'detail', 'instance', 'blame'], 'members');
-      const wanted = ['Cache-Control: no-store', 'Content-Type: application/problem+json', 'x-content-type-options: nosniff'];
+      same(
+        Object.keys(problem).slice(0, 6),
+        ['type', 'title', 'status', 'detail', 'instance', 'blame'],
+        'members',
+      );
+      const wanted = [
+        'Cache-Control: no-store',
+        'Content-Type: application/problem+json',
+        'x-content-type-options: nosniff',
+      ];
       for (const line of wanted) {
         const found = answer.lines.some((l) => l.toLowerCase() === line.toLowerCase());
         holds(found, `no ${line}`);

@@ -3,7 +3,7 @@
  * Called by ../wire.ts.
  */
 import { holds, same } from '../../support/proof.ts';
-import { arrives, type Call, refused, relay, sized, type Stand, type WireRow } from './stand.ts';
+import { arrives, type Call, refused, relay, type Stand, sized, type WireRow } from './stand.ts';
 
 type Binding = Record<string, string>;
 
@@ -15,7 +15,10 @@ async function bound(
   sent: { line: string; lines?: readonly string[]; body?: string },
 ): Promise<void> {
   const upstream = await stand.register({ bindings });
-  const { request } = await relay(stand, { ...call, target: `${upstream.path}/b${call.query ?? ''}` });
+  const { request } = await relay(stand, {
+    ...call,
+    target: `${upstream.path}/b${call.query ?? ''}`,
+  });
   arrives(request, sent.line, sent.lines, sent.body);
 }
 
@@ -52,7 +55,11 @@ export const bindingRows: readonly WireRow[] = [
       const headers = ['X-VENDOR-KEY: a', 'x-vendor-key: b', 'X-Other: 1', 'X-Other: 2'];
       const { request } = await relay(stand, { target: `${stand.bound.path}/b`, headers });
       const bound = request.lines.filter((line) => /^x-vendor-key:/i.test(line));
-      same(bound.map((line) => line.slice(14)), [stand.credential], 'bound header');
+      same(
+        bound.map((line) => line.slice(14)),
+        [stand.credential],
+        'bound header',
+      );
       arrives(request, 'GET /b', [...bound, 'X-Other: 1', 'X-Other: 2']);
     },
   },
@@ -60,7 +67,8 @@ export const bindingRows: readonly WireRow[] = [
     n: 31,
     kind: 'change',
     cases: ['C037'],
-    title: 'A query binding replaces every pair of its decoded name, in the place of the first; others keep their bytes',
+    title:
+      'A query binding replaces every pair of its decoded name, in the place of the first; others keep their bytes',
     why: 'digest A3 rule 5: names are compared after decoding',
     run: async (stand) => {
       const upstream = await stand.register({
@@ -88,9 +96,12 @@ export const bindingRows: readonly WireRow[] = [
     title: 'A JSON binding adds its top-level field; every other byte of the body stays',
     why: 'digest A3 rule 5; spliced, not printed again: number spellings, escapes and spaces survive',
     run: async (stand) => {
-      const bindings = [{ location: 'json', name: 'token', secret: await stand.secret('s"ec\\ret') }];
+      const bindings = [
+        { location: 'json', name: 'token', secret: await stand.secret('s"ec\\ret') },
+      ];
       const upstream = await stand.register({ bindings });
-      const head = '{ "n" : 1.0e+2, "big":12345678901234567890,\t"s":"\\ud800\\u00e9/",\r\n "o":{"token":"x"}';
+      const head =
+        '{ "n" : 1.0e+2, "big":12345678901234567890,\t"s":"\\ud800\\u00e9/",\r\n "o":{"token":"x"}';
       const { request } = await relay(stand, {
         method: 'POST',
         target: `${upstream.path}/b`,
@@ -110,14 +121,22 @@ export const bindingRows: readonly WireRow[] = [
     title: 'A JSON binding replaces the value of a field that the caller sent, in its place',
     why: 'digest A3 rule 5; names are compared decoded',
     run: async (stand) => {
-      const binding = { location: 'json', name: 'token', secret: await stand.secret('json-secret') };
+      const binding = {
+        location: 'json',
+        name: 'token',
+        secret: await stand.secret('json-secret'),
+      };
       const rows = [
         ['{"a":1,"token":"evil","b":[ ]}', '{"a":1,"token":"json-secret","b":[ ]}'],
         ['{"\\u0074oken":{"x":1}, "b":2}', '{"\\u0074oken":"json-secret", "b":2}'],
       ] as const;
       for (const [body, sent] of rows) {
         const call = { method: 'POST', headers: [...json, sized(body)], body };
-        await bound(stand, [binding], call, { line: 'POST /b', lines: [...json, sized(sent)], body: sent });
+        await bound(stand, [binding], call, {
+          line: 'POST /b',
+          lines: [...json, sized(sent)],
+          body: sent,
+        });
       }
     },
   },
@@ -138,7 +157,12 @@ export const bindingRows: readonly WireRow[] = [
       await bound(
         stand,
         bindings,
-        { method: 'POST', query: '?a=1', headers: ['Content-Length: 13', 'Authorization: Basic eA=='], body: '{"token":"x"}' },
+        {
+          method: 'POST',
+          query: '?a=1',
+          headers: ['Content-Length: 13', 'Authorization: Basic eA=='],
+          body: '{"token":"x"}',
+        },
         {
           line: `POST /b?a=1&key=${stand.credential}`,
           lines: [sized(body), `Authorization: Bearer ${stand.credential}`, 'x-account: acc-1'],
@@ -147,27 +171,62 @@ export const bindingRows: readonly WireRow[] = [
       );
     },
   },
-  rendered(35, 'A constant is set without a secret', 'digest A4: required version headers', '', {
-    name: 'anthropic-version',
-    value: '2023-06-01',
-  }, 'anthropic-version: 2023-06-01'),
-  rendered(36, 'The bearer injector writes Bearer and the secret', 'RFC 6750 2.1', 'tok-1234567', {
-    name: 'Authorization',
-    injector: 'bearer',
-  }, 'Authorization: Bearer tok-1234567'),
-  rendered(37, 'The basic injector writes base64 of user:password as UTF-8', 'RFC 7617 2.1', 'us\u00e9r:p@ss:w', {
-    name: 'Authorization',
-    injector: 'basic',
-  }, `Authorization: Basic ${Buffer.from('us\u00e9r:p@ss:w', 'utf8').toString('base64')}`),
-  rendered(38, 'The custom injector writes its format around the secret', 'digest A4', 'tok-$&-1234', {
-    name: 'Authorization',
-    injector: 'custom',
-    format: 'Token token="{secret}", v=1',
-  }, 'Authorization: Token token="tok-$&-1234", v=1'),
-  rendered(39, 'A secret that is a JSON object gives the field that secret_field names', 'digest A4', '{"id":"a","key":"field-value"}', {
-    name: 'x-vendor-key',
-    secret_field: 'key',
-  }, 'x-vendor-key: field-value'),
+  rendered(
+    35,
+    'A constant is set without a secret',
+    'digest A4: required version headers',
+    '',
+    {
+      name: 'anthropic-version',
+      value: '2023-06-01',
+    },
+    'anthropic-version: 2023-06-01',
+  ),
+  rendered(
+    36,
+    'The bearer injector writes Bearer and the secret',
+    'RFC 6750 2.1',
+    'tok-1234567',
+    {
+      name: 'Authorization',
+      injector: 'bearer',
+    },
+    'Authorization: Bearer tok-1234567',
+  ),
+  rendered(
+    37,
+    'The basic injector writes base64 of user:password as UTF-8',
+    'RFC 7617 2.1',
+    'us\u00e9r:p@ss:w',
+    {
+      name: 'Authorization',
+      injector: 'basic',
+    },
+    `Authorization: Basic ${Buffer.from('us\u00e9r:p@ss:w', 'utf8').toString('base64')}`,
+  ),
+  rendered(
+    38,
+    'The custom injector writes its format around the secret',
+    'digest A4',
+    'tok-$&-1234',
+    {
+      name: 'Authorization',
+      injector: 'custom',
+      format: 'Token token="{secret}", v=1',
+    },
+    'Authorization: Token token="tok-$&-1234", v=1',
+  ),
+  rendered(
+    39,
+    'A secret that is a JSON object gives the field that secret_field names',
+    'digest A4',
+    '{"id":"a","key":"field-value"}',
+    {
+      name: 'x-vendor-key',
+      secret_field: 'key',
+    },
+    'x-vendor-key: field-value',
+  ),
   {
     n: 40,
     kind: 'change',
@@ -175,13 +234,19 @@ export const bindingRows: readonly WireRow[] = [
     why: 'digest A4: operator only',
     run: async (stand) => {
       const bindings = [{ location: 'header', name: 'x-vendor-id', platform_setting: 'vendor_id' }];
-      await bound(stand, bindings, {}, { line: 'GET /b', lines: ['x-vendor-id: platform-0123456789'] });
+      await bound(
+        stand,
+        bindings,
+        {},
+        { line: 'GET /b', lines: ['x-vendor-id: platform-0123456789'] },
+      );
     },
   },
   {
     n: 118,
     kind: 'refusal',
-    title: 'A body that cannot take a JSON binding is refused, nothing is sent: no object, duplicate name, BOM, not UTF-8, coded, too deep',
+    title:
+      'A body that cannot take a JSON binding is refused, nothing is sent: no object, duplicate name, BOM, not UTF-8, coded, too deep',
     why: 'digest A3 rule 5: duplicate keys fail closed; RFC 8259 4 and 8.1',
     run: async (stand) => {
       const upstream = await stand.register({
@@ -199,17 +264,27 @@ export const bindingRows: readonly WireRow[] = [
         ['{}', ['Content-Encoding: gzip']],
       ];
       for (const [body, headers] of bodies) {
-        const call = { method: 'POST', target: `${upstream.path}/b`, headers: [...headers, sized(body)], body };
+        const call = {
+          method: 'POST',
+          target: `${upstream.path}/b`,
+          headers: [...headers, sized(body)],
+          body,
+        };
         await refused(stand, call, 400, 'binding.body_invalid');
       }
-      const over = { method: 'POST', target: `${upstream.path}/b`, headers: ['Content-Length: 8388609'] };
+      const over = {
+        method: 'POST',
+        target: `${upstream.path}/b`,
+        headers: ['Content-Length: 8388609'],
+      };
       await refused(stand, over, 413, 'payload.too_large');
     },
   },
   {
     n: 119,
     kind: 'refusal',
-    title: 'A GET or HEAD on an upstream with a JSON binding is a typed 400, with and without a body',
+    title:
+      'A GET or HEAD on an upstream with a JSON binding is a typed 400, with and without a body',
     why: 'there is no body that could carry the credential; never a bare 500',
     run: async (stand) => {
       const upstream = await stand.register({
@@ -217,7 +292,12 @@ export const bindingRows: readonly WireRow[] = [
       });
       const target = `${upstream.path}/b`;
       await refused(stand, { target }, 400, 'binding.body_invalid');
-      await refused(stand, { target, headers: ['Content-Length: 2'], body: '{}' }, 400, 'binding.body_invalid');
+      await refused(
+        stand,
+        { target, headers: ['Content-Length: 2'], body: '{}' },
+        400,
+        'binding.body_invalid',
+      );
     },
   },
 ];

@@ -13,10 +13,10 @@ import {
   problemOf,
   refused,
   relay,
+  type Stand,
   sameBytes,
   send,
   sized,
-  type Stand,
   type WireRow,
   within,
 } from './stand.ts';
@@ -51,9 +51,19 @@ export const framingRows: readonly WireRow[] = [
       const pieces = body.match(/.{1,7000}/gs) ?? [];
       const framed = `${pieces.map(chunk).join('')}0\r\n\r\n`;
       const target = `${stand.plain.path}/f`;
-      const { request } = await relay(stand, { method: 'POST', target, headers: [chunked], body: framed });
+      const { request } = await relay(stand, {
+        method: 'POST',
+        target,
+        headers: [chunked],
+        body: framed,
+      });
       arrives(request, 'POST /f', [chunked], body);
-      const empty = await relay(stand, { method: 'POST', target, headers: [chunked], body: '0\r\n\r\n' });
+      const empty = await relay(stand, {
+        method: 'POST',
+        target,
+        headers: [chunked],
+        body: '0\r\n\r\n',
+      });
       arrives(empty.request, 'POST /f', [chunked], '');
     },
   },
@@ -74,7 +84,7 @@ export const framingRows: readonly WireRow[] = [
     n: 71,
     kind: 'kept',
     title: 'A GET with a Content-Length body keeps it',
-    why: 'platform.md 3: only a copy of the request may carry it',
+    why: 'fetch takes a body on GET only in a copy of a request that has one',
     run: async (stand) => {
       const body = '{"query":{"match_all":{}}}';
       const target = `${stand.plain.path}/_search`;
@@ -91,7 +101,8 @@ export const framingRows: readonly WireRow[] = [
       for (const method of ['GET', 'HEAD']) {
         const call = { method, target: `${stand.plain.path}/_search`, headers: [chunked] };
         const body = `${chunk('abc')}${chunk('de')}0\r\n\r\n`;
-        if (method === 'GET') await refused(stand, { ...call, body }, 400, 'request.framing_invalid');
+        if (method === 'GET')
+          await refused(stand, { ...call, body }, 400, 'request.framing_invalid');
         else same((await send(stand, { ...call, body })).answer.status, 400, 'HEAD');
       }
     },
@@ -103,7 +114,11 @@ export const framingRows: readonly WireRow[] = [
     why: 'digest A3 rule 1',
     run: async (stand) => {
       const headers = ['Content-Length: 0'];
-      const { request } = await relay(stand, { method: 'POST', target: `${stand.plain.path}/f`, headers });
+      const { request } = await relay(stand, {
+        method: 'POST',
+        target: `${stand.plain.path}/f`,
+        headers,
+      });
       arrives(request, 'POST /f', headers);
     },
   },
@@ -111,7 +126,8 @@ export const framingRows: readonly WireRow[] = [
     n: 41,
     kind: 'change',
     cases: ['C014'],
-    title: 'Content-Length beside Transfer-Encoding: the origin gets one chunked request and no hidden second one',
+    title:
+      'Content-Length beside Transfer-Encoding: the origin gets one chunked request and no hidden second one',
     why: 'decisions section 5: settled by the runtime, chunked wins; RFC 9112 6.3',
     run: async (stand) => {
       const hidden = bytesOf(stand, { target: `${stand.plain.path}/admin` }).toString('latin1');
@@ -130,7 +146,8 @@ export const framingRows: readonly WireRow[] = [
   {
     n: 121,
     kind: 'refusal',
-    title: 'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than chunked is a 400',
+    title:
+      'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than chunked is a 400',
     why: 'digest B5 body checks; C014. All but "gzip, chunked" end at the runtime, before the Worker',
     run: async (stand) => {
       const target = `${stand.plain.path}/f`;
@@ -144,7 +161,12 @@ export const framingRows: readonly WireRow[] = [
         ['Transfer-Encoding: xchunked'],
       ];
       for (const headers of bad) {
-        const { answer, requests } = await send(stand, { method: 'POST', target, headers, body: chunk('abc') });
+        const { answer, requests } = await send(stand, {
+          method: 'POST',
+          target,
+          headers,
+          body: chunk('abc'),
+        });
         same([answer.status, requests.length], [400, 0], headers.join(', '));
       }
       const headers = ['Transfer-Encoding: gzip, chunked'];
@@ -191,7 +213,8 @@ export const framingRows: readonly WireRow[] = [
     n: 123,
     kind: 'refusal',
     fullOnly: true,
-    title: 'A chunked body is cut at 100 MB: a 413 for the caller, a body without an end for the origin',
+    title:
+      'A chunked body is cut at 100 MB: a 413 for the caller, a body without an end for the origin',
     why: 'decisions section 5 request framing: counted by a pipe, cut at the limit',
     run: async (stand) => {
       const seen = { tail: Buffer.alloc(0), bytes: 0, closed: false };
@@ -201,7 +224,11 @@ export const framingRows: readonly WireRow[] = [
       try {
         await upload(connection.socket, 100_000_001);
         const answer = await connection.answer('POST', 60_000);
-        same([answer.status, problemOf(answer).type], [413, 'urn:weir:problem:payload.too_large'], 'answer');
+        same(
+          [answer.status, problemOf(answer).type],
+          [413, 'urn:weir:problem:payload.too_large'],
+          'answer',
+        );
         await within(5_000, 'the origin sees the end', () => seen.closed);
         holds(seen.bytes > 90_000_000, `only ${seen.bytes} bytes arrived`);
         holds(!seen.tail.toString('latin1').endsWith('0\r\n\r\n'), 'the cut body ended cleanly');
@@ -219,15 +246,29 @@ export const framingRows: readonly WireRow[] = [
     why: 'RFC 9110 9.1: methods have case; patch is not PATCH (a lower-case one ends at the runtime, see the residues)',
     run: async (stand) => {
       const guarded = await stand.register();
-      const route = { upstream_id: guarded.id, methods: ['PATCH', 'GET'], path: '/', query_allowlist: null };
+      const route = {
+        upstream_id: guarded.id,
+        methods: ['PATCH', 'GET'],
+        path: '/',
+        query_allowlist: null,
+      };
       await stand.tenant.post('/routes', route);
       for (const method of ['PATCH', 'GET']) {
-        const { request } = await relay(stand, { method, target: `${guarded.path}/x`, headers: length(method) });
+        const { request } = await relay(stand, {
+          method,
+          target: `${guarded.path}/x`,
+          headers: length(method),
+        });
         arrives(request, `${method} /x`, length(method));
       }
       const target = `${guarded.path}/x`;
       for (const method of ['PROPFIND', 'DELETE', 'PUT']) {
-        await refused(stand, { method, target, headers: ['Content-Length: 0'] }, 404, 'route.not_found');
+        await refused(
+          stand,
+          { method, target, headers: ['Content-Length: 0'] },
+          404,
+          'route.not_found',
+        );
       }
       for (const method of ['patch', 'get']) {
         const { requests } = await send(stand, { method, target });
@@ -244,7 +285,12 @@ const length = (method: string): string[] => (method === 'GET' ? [] : ['Content-
 async function webdav(stand: Stand): Promise<void> {
   const methods = ['PROPFIND', 'MKCOL', 'LOCK', 'REPORT', 'SEARCH', 'PURGE'];
   for (const method of methods) {
-    const call = { method, target: `${stand.plain.path}/x`, headers: ['Content-Length: 2'], body: 'ab' };
+    const call = {
+      method,
+      target: `${stand.plain.path}/x`,
+      headers: ['Content-Length: 2'],
+      body: 'ab',
+    };
     const { request } = await relay(stand, call);
     arrives(request, `${method} /x`, ['Content-Length: 2'], 'ab');
     same(lineOf(request.lines, 'transfer-encoding'), undefined, 'chunked frame');
@@ -267,8 +313,13 @@ async function upload(socket: net.Socket, total: number): Promise<void> {
   const size = 1_000_000;
   for (let sent = 0; sent < total; sent += size) {
     const bytes = Math.min(size, total - sent);
-    const framed = Buffer.concat([Buffer.from(`${bytes.toString(16)}\r\n`), Buffer.alloc(bytes, 'x'), Buffer.from('\r\n')]);
+    const framed = Buffer.concat([
+      Buffer.from(`${bytes.toString(16)}\r\n`),
+      Buffer.alloc(bytes, 'x'),
+      Buffer.from('\r\n'),
+    ]);
     if (socket.destroyed) return;
-    if (!socket.write(framed)) await new Promise((resolve) => void socket.once('drain', resolve).once('close', resolve));
+    if (!socket.write(framed))
+      await new Promise((resolve) => void socket.once('drain', resolve).once('close', resolve));
   }
 }

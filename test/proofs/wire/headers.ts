@@ -6,7 +6,11 @@ import { same } from '../../support/proof.ts';
 import { arrives, lineOf, refused, relay, type Stand, type WireRow } from './stand.ts';
 
 /** A call with these lines beside `X-Keep: yes` arrives with `X-Keep` and `kept` only. */
-async function dropped(stand: Stand, headers: readonly string[], kept: readonly string[] = []): Promise<void> {
+async function dropped(
+  stand: Stand,
+  headers: readonly string[],
+  kept: readonly string[] = [],
+): Promise<void> {
   const { request } = await relay(stand, {
     target: `${stand.plain.path}/h`,
     headers: [...headers, 'X-Keep: yes'],
@@ -30,7 +34,8 @@ export const headerRows: readonly WireRow[] = [
   {
     n: 63,
     kind: 'kept',
-    title: 'Header lines keep value bytes, name case and repeats; nothing is added, no User-Agent either',
+    title:
+      'Header lines keep value bytes, name case and repeats; nothing is added, no User-Agent either',
     why: 'digest A3: duplicate headers survive in order',
     run: async (stand) => {
       const lines = [
@@ -53,7 +58,12 @@ export const headerRows: readonly WireRow[] = [
     title: 'Latin-1 and UTF-8 bytes and tabs in a value arrive as the same bytes',
     why: 'RFC 9110 5.5: obs-text is opaque',
     run: async (stand) => {
-      const headers = ['X-Latin: \xe9\xff', 'X-Utf8: \xe4\xb8\xad', 'X-Tab: a\tb', 'Cookie: a=\xe9'];
+      const headers = [
+        'X-Latin: \xe9\xff',
+        'X-Utf8: \xe4\xb8\xad',
+        'X-Tab: a\tb',
+        'Cookie: a=\xe9',
+      ];
       const { request } = await relay(stand, { target: `${stand.plain.path}/h`, headers });
       arrives(request, 'GET /h', headers);
     },
@@ -89,7 +99,10 @@ export const headerRows: readonly WireRow[] = [
     title: 'Host is the upstream, whatever the caller sent',
     why: 'digest B5: Host replaced',
     run: async (stand) => {
-      const { request } = await relay(stand, { target: `${stand.plain.path}/h`, headers: ['X-Host: a'] });
+      const { request } = await relay(stand, {
+        target: `${stand.plain.path}/h`,
+        headers: ['X-Host: a'],
+      });
       same(lineOf(request.lines, 'host'), `Host: ${stand.origin.authority}`, 'host');
     },
   },
@@ -98,12 +111,18 @@ export const headerRows: readonly WireRow[] = [
     'Keep-Alive: timeout=5',
     'Proxy-Connection: keep-alive',
   ]),
-  drops(7, 'TE and Trailer are dropped', 'RFC 9110 7.6.1', ['TE: trailers, deflate', 'Trailer: X-T']),
+  drops(7, 'TE and Trailer are dropped', 'RFC 9110 7.6.1', [
+    'TE: trailers, deflate',
+    'Trailer: X-T',
+  ]),
   drops(8, 'Proxy-Authorization and Proxy-Authenticate are dropped', 'digest B5: addressed to us', [
     'Proxy-Authorization: Basic dXNlcjpwdw==',
     'Proxy-Authenticate: Basic realm="x"',
   ]),
-  drops(9, 'Upgrade to anything but websocket is dropped', 'RFC 9110 7.8', ['Upgrade: h2c', 'Upgrade: TLS/1.0']),
+  drops(9, 'Upgrade to anything but websocket is dropped', 'RFC 9110 7.8', [
+    'Upgrade: h2c',
+    'Upgrade: TLS/1.0',
+  ]),
   {
     n: 10,
     kind: 'change',
@@ -119,7 +138,8 @@ export const headerRows: readonly WireRow[] = [
     n: 66,
     kind: 'kept',
     cases: ['C003'],
-    title: 'A Connection that names the bound header, Host or Content-Length costs neither credential nor framing',
+    title:
+      'A Connection that names the bound header, Host or Content-Length costs neither credential nor framing',
     why: 'removal is for received fields; injection comes after it',
     run: async (stand) => {
       const { request } = await relay(stand, {
@@ -133,7 +153,12 @@ export const headerRows: readonly WireRow[] = [
         body: 'abc',
       });
       const lines = ['Content-Length: 3', `x-vendor-key: ${stand.credential}`];
-      arrives(request, 'POST /h', lines.map((l) => own(request.lines, l)), 'abc');
+      arrives(
+        request,
+        'POST /h',
+        lines.map((l) => own(request.lines, l)),
+        'abc',
+      );
     },
   },
   drops(11, 'Every X-Forwarded-* header is dropped', 'digest A3 rule 2', [
@@ -142,29 +167,45 @@ export const headerRows: readonly WireRow[] = [
     'X-Forwarded-Proto: https',
     'x-forwarded-anything: 1',
   ]),
-  drops(12, 'Headers that carry a client address are dropped', 'digest A3 rule 2: vendors answer 403 to them', [
-    'X-Real-IP: 192.0.2.1',
-    'X-Client-IP: 192.0.2.1',
-    'X-Cluster-Client-IP: 192.0.2.1',
-    'True-Client-IP: 192.0.2.1',
-    'Fastly-Client-IP: 192.0.2.1',
-    'Fly-Client-IP: 192.0.2.1',
+  drops(
+    12,
+    'Headers that carry a client address are dropped',
+    'digest A3 rule 2: vendors answer 403 to them',
+    [
+      'X-Real-IP: 192.0.2.1',
+      'X-Client-IP: 192.0.2.1',
+      'X-Cluster-Client-IP: 192.0.2.1',
+      'True-Client-IP: 192.0.2.1',
+      'Fastly-Client-IP: 192.0.2.1',
+      'Fly-Client-IP: 192.0.2.1',
+    ],
+  ),
+  drops(13, 'Forwarded and Via are dropped', 'digest A3 rule 2', [
+    'Forwarded: for=192.0.2.1',
+    'Via: 1.1 proxy',
   ]),
-  drops(13, 'Forwarded and Via are dropped', 'digest A3 rule 2', ['Forwarded: for=192.0.2.1', 'Via: 1.1 proxy']),
-  drops(14, 'Every CF-* header and CDN-Loop are dropped', 'digest A3 rule 2: error 1000 at the vendor', [
-    'CF-Connecting-IP: 192.0.2.1',
-    'CF-Ray: 1',
-    'CF-IPCountry: DE',
-    'cf-anything: 1',
-    'CDN-Loop: cloudflare',
-  ]),
+  drops(
+    14,
+    'Every CF-* header and CDN-Loop are dropped',
+    'digest A3 rule 2: error 1000 at the vendor',
+    [
+      'CF-Connecting-IP: 192.0.2.1',
+      'CF-Ray: 1',
+      'CF-IPCountry: DE',
+      'cf-anything: 1',
+      'CDN-Loop: cloudflare',
+    ],
+  ),
   drops(15, 'Every ngrok-* header is dropped', 'digest A3 rule 2', [
     'ngrok-skip-browser-warning: 1',
     'Ngrok-Trace-Id: 1',
   ]),
-  drops(16, "The deployment's own client-IP headers (CLIENT_IP_HEADERS) are dropped", 'digest A3 rule 2', [
-    'X-Edge-Client: 192.0.2.1',
-  ]),
+  drops(
+    16,
+    "The deployment's own client-IP headers (CLIENT_IP_HEADERS) are dropped",
+    'digest A3 rule 2',
+    ['X-Edge-Client: 192.0.2.1'],
+  ),
   drops(17, 'Every X-Weir-* header is dropped, also unknown ones', 'digest A3 rule 2: by prefix', [
     'X-Weir-Meta: team=a',
     'X-Weir-Error: 1',
@@ -174,12 +215,16 @@ export const headerRows: readonly WireRow[] = [
     n: 18,
     kind: 'change',
     cases: ['C007'],
-    title: "Weir's own cookies leave the Cookie line; the rest keeps its bytes, and an empty line goes",
+    title:
+      "Weir's own cookies leave the Cookie line; the rest keeps its bytes, and an empty line goes",
     why: 'digest A3 rule 2; RFC 6265 4.2.1',
     run: async (stand) => {
       const ours = '__Host-weir_session=S';
       const rows: readonly (readonly [string, string | null])[] = [
-        [`a=1; ${ours}; b=__Host-weir_session; __Host-weir_session2=k`, 'a=1; b=__Host-weir_session; __Host-weir_session2=k'],
+        [
+          `a=1; ${ours}; b=__Host-weir_session; __Host-weir_session2=k`,
+          'a=1; b=__Host-weir_session; __Host-weir_session2=k',
+        ],
         [ours, null],
         [`${ours}; __Host-weir_oauth=t`, null],
         [`${ours}; a=1`, 'a=1'],
@@ -195,7 +240,8 @@ export const headerRows: readonly WireRow[] = [
   {
     n: 113,
     kind: 'refusal',
-    title: 'A Cookie or key header that must be cut and has bytes that are not UTF-8 is refused, never changed; UTF-8 stays',
+    title:
+      'A Cookie or key header that must be cut and has bytes that are not UTF-8 is refused, never changed; UTF-8 stays',
     why: 'JavaScript cannot read such bytes, so what is left could not be written back',
     run: async (stand) => {
       const cookie = (text: string): string => `Cookie: __Host-weir_session=S; a=${text}`;
@@ -211,12 +257,19 @@ export const headerRows: readonly WireRow[] = [
     n: 114,
     kind: 'refusal',
     title: 'A control byte in a header value is refused: 0x01-0x08, 0x0b, 0x0c, 0x0e-0x1f, 0x7f',
-    why: 'platform.md 11: the one thing that the runtime would forward; 0x00, CR and LF it refuses itself',
+    why: 'measured: the one odd thing that the runtime would forward; 0x00, CR and LF it refuses itself',
     run: async (stand) => {
-      const codes = [...Array(0x20).keys(), 0x7f].filter((c) => ![0x00, 0x09, 0x0a, 0x0d].includes(c));
+      const codes = [...Array(0x20).keys(), 0x7f].filter(
+        (c) => ![0x00, 0x09, 0x0a, 0x0d].includes(c),
+      );
       for (const code of codes) {
         const headers = [`X-Odd: a${String.fromCharCode(code)}b`];
-        const problem = await refused(stand, { target: `${stand.plain.path}/h`, headers }, 400, 'request.header_invalid');
+        const problem = await refused(
+          stand,
+          { target: `${stand.plain.path}/h`, headers },
+          400,
+          'request.header_invalid',
+        );
         same(problem.header, 'x-odd', 'named header');
       }
       return `${codes.length} bytes`;
@@ -250,7 +303,11 @@ export const headerRows: readonly WireRow[] = [
       const headers = ['X-Gone: 1', 'X-Set: theirs', 'X-Set: again', 'X-Add: first', 'X-Keep: yes'];
       const sent = await relay(stand, { target: `${upstream.path}/h`, headers });
       const lines = ['X-Set: ours', 'X-Add: first', 'X-Add: more', 'X-Keep: yes'];
-      arrives(sent.request, 'GET /h', lines.map((line) => own(sent.request.lines, line)));
+      arrives(
+        sent.request,
+        'GET /h',
+        lines.map((line) => own(sent.request.lines, line)),
+      );
     },
   },
 ];

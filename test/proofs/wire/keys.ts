@@ -11,13 +11,22 @@ const ws = [
   'Sec-WebSocket-Version: 13',
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
-const basic = (pair: string): string => `Authorization: Basic ${Buffer.from(pair).toString('base64')}`;
+const basic = (pair: string): string =>
+  `Authorization: Basic ${Buffer.from(pair).toString('base64')}`;
 const bearer = (key: string): string => `Authorization: Bearer ${key}`;
 
 /** The call is accepted, arrives with `lines` only, and no byte of the key is in it. */
-async function consumed(stand: Stand, call: Call, lines: readonly string[] = [], line = 'GET /k'): Promise<void> {
+async function consumed(
+  stand: Stand,
+  call: Call,
+  lines: readonly string[] = [],
+  line = 'GET /k',
+): Promise<void> {
   const { request } = await relay(stand, { ...call, key: null });
-  holds(!request.raw.toString('latin1').includes('wk_'), `the key left: ${request.raw.toString('latin1')}`);
+  holds(
+    !request.raw.toString('latin1').includes('wk_'),
+    `the key left: ${request.raw.toString('latin1')}`,
+  );
   arrives(request, line, lines);
 }
 
@@ -27,7 +36,8 @@ const carrier = (n: number, name: string, line: (key: string) => string): WireRo
   kind: 'change',
   title: `A Weir key in ${name} is accepted and removed`,
   why: 'decisions section 2: any SDK works by changing base URL and key',
-  run: (stand) => consumed(stand, { target: `${stand.plain.path}/k`, headers: [line(stand.token)] }),
+  run: (stand) =>
+    consumed(stand, { target: `${stand.plain.path}/k`, headers: [line(stand.token)] }),
 });
 
 export const keyRows: readonly WireRow[] = [
@@ -38,11 +48,19 @@ export const keyRows: readonly WireRow[] = [
     run: async (stand) => {
       const { path } = stand.plain;
       await consumed(stand, { target: `${path}/k`, headers: [bearer(stand.token)] });
-      await consumed(stand, { target: `${path}/k`, headers: [`authorization: bearer ${stand.token}`] });
+      await consumed(stand, {
+        target: `${path}/k`,
+        headers: [`authorization: bearer ${stand.token}`],
+      });
       const bindings = [{ location: 'query', name: 'key', secret: stand.credentialRef }];
       const upstream = await stand.register({ bindings });
       const line = `GET /k?key=${stand.credential}`;
-      await consumed(stand, { target: `${upstream.path}/k`, headers: [bearer(stand.token)] }, [], line);
+      await consumed(
+        stand,
+        { target: `${upstream.path}/k`, headers: [bearer(stand.token)] },
+        [],
+        line,
+      );
     },
   },
   {
@@ -68,7 +86,11 @@ export const keyRows: readonly WireRow[] = [
       ] as const;
       for (const [offered, kept] of spelled) {
         const headers = [...ws, `Sec-WebSocket-Protocol: ${offered}`];
-        const { request } = await relay(stand, { target: `${stand.plain.path}/k`, headers, key: null });
+        const { request } = await relay(stand, {
+          target: `${stand.plain.path}/k`,
+          headers,
+          key: null,
+        });
         holds(!request.raw.toString('latin1').includes('wk_'), 'the key left');
         const line = request.lines.find((l) => /^sec-websocket-protocol:/i.test(l));
         same(line?.slice(line.indexOf(':') + 2), kept, 'protocols');
@@ -78,7 +100,8 @@ export const keyRows: readonly WireRow[] = [
   {
     n: 27,
     kind: 'change',
-    title: 'A Weir key in ?key= is accepted and its pair removed; every other pair keeps its bytes and place',
+    title:
+      'A Weir key in ?key= is accepted and its pair removed; every other pair keeps its bytes and place',
     why: 'decisions section 2; pairs are found by their decoded name',
     run: async (stand) => {
       const rows = [
@@ -94,7 +117,8 @@ export const keyRows: readonly WireRow[] = [
   {
     n: 67,
     kind: 'kept',
-    title: "What is not a Weir key in any of these places is the caller's own and arrives untouched",
+    title:
+      "What is not a Weir key in any of these places is the caller's own and arrives untouched",
     why: 'decisions section 2',
     run: async (stand) => {
       const lines = [
@@ -108,7 +132,10 @@ export const keyRows: readonly WireRow[] = [
         'api-key: own',
       ];
       for (const line of lines) {
-        const { request } = await relay(stand, { target: `${stand.plain.path}/k?key=own`, headers: [line] });
+        const { request } = await relay(stand, {
+          target: `${stand.plain.path}/k?key=own`,
+          headers: [line],
+        });
         arrives(request, 'GET /k?key=own', [line]);
       }
     },
@@ -116,7 +143,8 @@ export const keyRows: readonly WireRow[] = [
   {
     n: 28,
     kind: 'change',
-    title: "A Weir key beside the caller's own value is cut out; the own value stays, except in X-Weir-*",
+    title:
+      "A Weir key beside the caller's own value is cut out; the own value stays, except in X-Weir-*",
     why: 'decisions section 2: every valid token in any of these places is removed',
     run: async (stand) => {
       const target = `${stand.plain.path}/k`;
@@ -135,9 +163,16 @@ export const keyRows: readonly WireRow[] = [
       const headers = [
         `X-Weir-Key: ${key}`,
         bearer(key),
-        ...['x-api-key', 'x-goog-api-key', 'api-key', 'Sec-WebSocket-Protocol'].map((n) => `${n}: ${key}`),
+        ...['x-api-key', 'x-goog-api-key', 'api-key', 'Sec-WebSocket-Protocol'].map(
+          (n) => `${n}: ${key}`,
+        ),
       ];
-      await consumed(stand, { target: `${stand.plain.path}/k?key=${key}&a=1`, headers }, [], 'GET /k?a=1');
+      await consumed(
+        stand,
+        { target: `${stand.plain.path}/k?key=${key}&a=1`, headers },
+        [],
+        'GET /k?a=1',
+      );
     },
   },
   {
@@ -171,7 +206,8 @@ export const keyRows: readonly WireRow[] = [
       const gone = await tenant.post('/keys', { name: 'gone', principal_id: tenant.principalId });
       await tenant.post(`/keys/${gone.id}/revoke`, undefined);
       const madeUp = `wk_1${'A'.repeat(42)}`;
-      for (const key of [null, madeUp, gone.token]) await refused(stand, { target, key }, 401, 'auth.failed');
+      for (const key of [null, madeUp, gone.token])
+        await refused(stand, { target, key }, 401, 'auth.failed');
       await refused(stand, { target, key: null, headers: [bearer('sk-own')] }, 401, 'auth.failed');
     },
   },

@@ -6,7 +6,18 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { holds, same } from '../../support/proof.ts';
 import { headerOf, type RawAnswer } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
-import { chunk, comesBack, problemOf, refused, relay, send, sized, type Stand, unresolvable, type WireRow } from './stand.ts';
+import {
+  chunk,
+  comesBack,
+  problemOf,
+  refused,
+  relay,
+  type Stand,
+  send,
+  sized,
+  unresolvable,
+  type WireRow,
+} from './stand.ts';
 
 const json = 'Content-Type: application/json';
 const codings = [
@@ -17,22 +28,36 @@ const codings = [
 ] as const;
 
 /** The answer of `bound` to an upstream answer. */
-async function answerTo(stand: Stand, status: string, lines: readonly string[], body: string | Buffer): Promise<RawAnswer> {
-  const { answer } = await relay(stand, { target: `${stand.bound.path}/m`, reply: reply(status, lines, body) });
+async function answerTo(
+  stand: Stand,
+  status: string,
+  lines: readonly string[],
+  body: string | Buffer,
+): Promise<RawAnswer> {
+  const { answer } = await relay(stand, {
+    target: `${stand.bound.path}/m`,
+    reply: reply(status, lines, body),
+  });
   return answer;
 }
 
 /** The whole body is ours in place of theirs. */
 function withheld(answer: RawAnswer, status: number): void {
   const problem = problemOf(answer);
-  same([answer.status, problem.type], [status, 'urn:weir:problem:response.redacted'], 'withheld body');
+  same(
+    [answer.status, problem.type],
+    [status, 'urn:weir:problem:response.redacted'],
+    'withheld body',
+  );
 }
 
 const password = 'p@ss/w+rd';
 const pair = `user:${password}`;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const percent = encodeURIComponent(password);
-const escaped = [...password].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+const escaped = [...password]
+  .map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  .join('');
 
 /** How an origin may write the password of a Basic pair. */
 const spellings: readonly (readonly [string, string])[] = [
@@ -52,15 +77,35 @@ export const maskingRows: readonly WireRow[] = [
   {
     n: 49,
     kind: 'change',
-    title: 'An injected credential in an answer header becomes *** on every status; the other lines stay',
+    title:
+      'An injected credential in an answer header becomes *** on every status; the other lines stay',
     why: 'decisions section 5: masked on every status',
     run: async (stand) => {
       for (const status of ['200 OK', '302 Found', '404 Not Found', '500 Oops']) {
-        const lines = [`X-Echo: key=${stand.credential};`, `Location: /?k=${stand.credential}`, `Set-Cookie: k=${stand.credential}`];
-        const answer = await answerTo(stand, status, [...lines, 'Set-Cookie: a=1', 'X-DUP: 1', 'X-DUP: 2'], 'x');
-        const masked = ['X-Echo: key=***;', 'Location: /?k=***', 'set-cookie: k=***', 'set-cookie: a=1'];
+        const lines = [
+          `X-Echo: key=${stand.credential};`,
+          `Location: /?k=${stand.credential}`,
+          `Set-Cookie: k=${stand.credential}`,
+        ];
+        const answer = await answerTo(
+          stand,
+          status,
+          [...lines, 'Set-Cookie: a=1', 'X-DUP: 1', 'X-DUP: 2'],
+          'x',
+        );
+        const masked = [
+          'X-Echo: key=***;',
+          'Location: /?k=***',
+          'set-cookie: k=***',
+          'set-cookie: a=1',
+        ];
         const found = answer.lines.map((line) => line.replace(/^set-cookie/i, 'set-cookie'));
-        comesBack({ ...answer, lines: found }, status, [...masked, 'X-DUP: 1', 'X-DUP: 2', sized('x')], 'x');
+        comesBack(
+          { ...answer, lines: found },
+          status,
+          [...masked, 'X-DUP: 1', 'X-DUP: 2', sized('x')],
+          'x',
+        );
       }
     },
   },
@@ -79,7 +124,8 @@ export const maskingRows: readonly WireRow[] = [
     n: 50,
     kind: 'change',
     cases: ['C024'],
-    title: 'An error body that shows the credential is masked, sent without coding and with a new Content-Length',
+    title:
+      'An error body that shows the credential is masked, sent without coding and with a new Content-Length',
     why: 'digest A5; digests and ETag that no longer fit go too',
     run: async (stand) => {
       const text = `{"error":"bad key ${stand.credential}"}`;
@@ -102,7 +148,12 @@ export const maskingRows: readonly WireRow[] = [
       for (const [coding, encode] of codings) {
         const body = encode('{"error":"no such model"}');
         const lines = [json, `Content-Encoding: ${coding}`, 'ETag: "x"'];
-        comesBack(await answerTo(stand, '400 Bad', lines, body), '400 Bad', [...lines, sized(body)], body);
+        comesBack(
+          await answerTo(stand, '400 Bad', lines, body),
+          '400 Bad',
+          [...lines, sized(body)],
+          body,
+        );
       }
       const odd = Buffer.from([0xff, 0xfe, 0x00, 0x80]);
       comesBack(await answerTo(stand, '400 Bad', [], odd), '400 Bad', [sized(odd)], odd);
@@ -112,7 +163,8 @@ export const maskingRows: readonly WireRow[] = [
     n: 51,
     kind: 'change',
     cases: ['C053'],
-    title: 'Every spelling of a credential in an error body is masked, or the whole body is replaced',
+    title:
+      'Every spelling of a credential in an error body is masked, or the whole body is replaced',
     why: 'digest A5: exact masking, then a normalised re-check, closed on failure',
     run: async (stand) => {
       const secret = await stand.secret(pair);
@@ -120,19 +172,32 @@ export const maskingRows: readonly WireRow[] = [
       const upstream = await stand.register({ bindings });
       let replaced = 0;
       for (const [name, body] of spellings) {
-        for (const [lines, bytes] of [[[], Buffer.from(body)], [['Content-Encoding: gzip'], gzipSync(body)]] as const) {
+        for (const [lines, bytes] of [
+          [[], Buffer.from(body)],
+          [['Content-Encoding: gzip'], gzipSync(body)],
+        ] as const) {
           const sent = reply('400 Bad', lines, bytes);
           const { answer } = await relay(stand, { target: `${upstream.path}/m`, reply: sent });
           const text = answer.body.toString('latin1');
           const isOurs = headerOf(answer.lines, 'x-weir-error-source') === 'gateway';
           if (isOurs) withheld(answer, 400);
-          else holds(text.includes('***') && !text.includes('ss/w') && !text.includes('w+rd'), `${name}: ${text}`);
-          holds(headerOf(answer.lines, 'content-encoding') === null, `${name}: still labelled as coded`);
+          else
+            holds(
+              text.includes('***') && !text.includes('ss/w') && !text.includes('w+rd'),
+              `${name}: ${text}`,
+            );
+          holds(
+            headerOf(answer.lines, 'content-encoding') === null,
+            `${name}: still labelled as coded`,
+          );
           if (isOurs) replaced += 1;
         }
       }
       const control = '{"key":"uniqueId"}';
-      const { answer } = await relay(stand, { target: `${upstream.path}/m`, reply: reply('400 Bad', [json], control) });
+      const { answer } = await relay(stand, {
+        target: `${upstream.path}/m`,
+        reply: reply('400 Bad', [json], control),
+      });
       comesBack(answer, '400 Bad', [json, sized(control)], control);
       return `${spellings.length * 2 - replaced} masked, ${replaced} replaced`;
     },
@@ -140,7 +205,8 @@ export const maskingRows: readonly WireRow[] = [
   {
     n: 52,
     kind: 'change',
-    title: 'An error body that cannot be read safely is replaced by a problem of ours that keeps its status: unknown coding, broken coding, above 8 MiB',
+    title:
+      'An error body that cannot be read safely is replaced by a problem of ours that keeps its status: unknown coding, broken coding, above 8 MiB',
     why: 'digest A5: the body cannot be decoded → response_redacted',
     run: async (stand) => {
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: weird'], 'abc'), 400);
@@ -153,11 +219,15 @@ export const maskingRows: readonly WireRow[] = [
   {
     n: 95,
     kind: 'kept',
-    title: 'An error body of a call that injected nothing streams as it is, whatever its size and coding',
+    title:
+      'An error body of a call that injected nothing streams as it is, whatever its size and coding',
     why: 'digest A5: larger and nothing injected → streamed',
     run: async (stand) => {
       const big = Buffer.alloc(9 * 1024 * 1024, 'e');
-      for (const [lines, body] of [[[], big], [['Content-Encoding: weird'], Buffer.from('abc')]] as const) {
+      for (const [lines, body] of [
+        [[], big],
+        [['Content-Encoding: weird'], Buffer.from('abc')],
+      ] as const) {
         const sent = reply('500 Oops', lines, body);
         const { answer } = await relay(stand, { target: `${stand.plain.path}/m`, reply: sent });
         comesBack(answer, '500 Oops', [...lines, sized(body)], body);
@@ -167,7 +237,8 @@ export const maskingRows: readonly WireRow[] = [
   {
     n: 53,
     kind: 'change',
-    title: 'An error body that was read comes back with a Content-Length, also when it came chunked',
+    title:
+      'An error body that was read comes back with a Content-Length, also when it came chunked',
     why: 'it is whole by then; the bytes are the same',
     run: async (stand) => {
       const text = `HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n${chunk('abc')}${chunk('de')}0\r\n\r\n`;
@@ -179,24 +250,38 @@ export const maskingRows: readonly WireRow[] = [
     n: 124,
     kind: 'refusal',
     cases: ['C052'],
-    title: 'A transport fault is a 502 that names the host at most: closed port, unknown name, TLS error; no URL, no credential, no log line with it',
+    title:
+      'A transport fault is a 502 that names the host at most: closed port, unknown name, TLS error; no URL, no credential, no log line with it',
     why: 'a runtime error text can contain the URL with the query credential',
     run: async (stand) => {
       const secret = await stand.secret('query-credential-0123456789');
       const bindings = [{ location: 'query', name: 'key', secret }];
       // No TLS: it answers a ClientHello in plain text.
-      stand.scripted.on = (socket) => void socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n'));
+      stand.scripted.on = (socket) =>
+        void socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n'));
       const places = [
         { scheme: 'http', host: '127.0.0.1', port: stand.closedPort },
         { scheme: 'https', host: '127.0.0.1', port: stand.scripted.port },
         { scheme: 'http', host: unresolvable, port: 80 },
       ];
       for (const { scheme, ...endpoint } of places) {
-        const upstream = await stand.register({ bindings, scheme, endpoints: [endpoint], ...aliasOf(endpoint.host) });
+        const upstream = await stand.register({
+          bindings,
+          scheme,
+          endpoints: [endpoint],
+          ...aliasOf(endpoint.host),
+        });
         const { answer } = await send(stand, { target: `${upstream.path}/m?a=1` });
         const problem = problemOf(answer);
-        same([answer.status, problem.type, problem.host], [502, 'urn:weir:problem:downstream.error', endpoint.host], endpoint.host);
-        holds(!answer.bytes.toString('latin1').includes('query-credential'), 'the credential is in the answer');
+        same(
+          [answer.status, problem.type, problem.host],
+          [502, 'urn:weir:problem:downstream.error', endpoint.host],
+          endpoint.host,
+        );
+        holds(
+          !answer.bytes.toString('latin1').includes('query-credential'),
+          'the credential is in the answer',
+        );
         holds(!answer.bytes.toString('latin1').includes('?a=1'), 'the URL is in the answer');
       }
       holds(!stand.gateway.output().includes('query-credential'), 'the credential is in the log');
@@ -207,15 +292,26 @@ export const maskingRows: readonly WireRow[] = [
   {
     n: 125,
     kind: 'refusal',
-    title: 'A secret that does not fit its binding is a 502, nothing is sent and nothing of it is shown',
+    title:
+      'A secret that does not fit its binding is a 502, nothing is sent and nothing of it is shown',
     why: 'digest A4: a field that is not a string is rejected, not injected',
     run: async (stand) => {
       const bad = ['{"key":1}', '{"other":"x"}', 'not json', 'line\nbreak'];
       for (const value of bad) {
         const field = value.startsWith('line') ? {} : { secret_field: 'key' };
-        const binding = { location: 'header', name: 'X-Vendor-Key', secret: await stand.secret(value), ...field };
+        const binding = {
+          location: 'header',
+          name: 'X-Vendor-Key',
+          secret: await stand.secret(value),
+          ...field,
+        };
         const upstream = await stand.register({ bindings: [binding] });
-        const problem = await refused(stand, { target: `${upstream.path}/m` }, 502, 'credential.unavailable');
+        const problem = await refused(
+          stand,
+          { target: `${upstream.path}/m` },
+          502,
+          'credential.unavailable',
+        );
         holds(!JSON.stringify(problem).includes(value), 'the secret is shown');
       }
     },

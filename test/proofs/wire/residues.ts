@@ -5,7 +5,20 @@
 import { holds, same } from '../../support/proof.ts';
 import { headersOf } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
-import { arrives, chunk, comesBack, open, relay, sameBytes, send, sized, type Stand, type WireRow, within, write } from './stand.ts';
+import {
+  arrives,
+  chunk,
+  comesBack,
+  open,
+  relay,
+  type Stand,
+  sameBytes,
+  send,
+  sized,
+  type WireRow,
+  within,
+  write,
+} from './stand.ts';
 
 const chunked = 'Transfer-Encoding: chunked';
 const at = (stand: Stand): string => `${stand.plain.path}/r`;
@@ -24,7 +37,9 @@ const arrivesAs = (
   why,
   run: async (stand) => {
     const { request } = await relay(stand, { target: at(stand), headers });
-    const lines = request.lines.filter((line) => !line.startsWith('Host:') && line !== 'Accept-Encoding: identity');
+    const lines = request.lines.filter(
+      (line) => !line.startsWith('Host:') && line !== 'Accept-Encoding: identity',
+    );
     same(lines, [...wanted], 'lines');
   },
 });
@@ -48,7 +63,14 @@ export const residueRows: readonly WireRow[] = [
     137,
     'Repeated lines of a name that the runtime knows are joined by a comma; repeats of another name take its first spelling',
     'decisions section 7; equal by RFC 9110 5.3',
-    ['Accept: a', 'Accept: b', 'Accept-Language: de', 'Accept-Language: en', 'X-Dup: 1', 'x-DUP: 2'],
+    [
+      'Accept: a',
+      'Accept: b',
+      'Accept-Language: de',
+      'Accept-Language: en',
+      'X-Dup: 1',
+      'x-DUP: 2',
+    ],
     ['Accept-Language: de, en', 'Accept: a, b', 'X-Dup: 1', 'X-Dup: 2'],
   ),
   arrivesAs(
@@ -62,18 +84,31 @@ export const residueRows: readonly WireRow[] = [
     n: 139,
     kind: 'residue',
     title: 'Repeated answer lines of Link, Vary and WWW-Authenticate are joined by a comma',
-    why: 'platform.md 4; equal by RFC 9110 5.3',
+    why: 'measured; equal by RFC 9110 5.3',
     run: async (stand) => {
-      const lines = ['Vary: a', 'Vary: b', 'Link: <a>', 'Link: <b>', 'WWW-Authenticate: Basic', 'WWW-Authenticate: Bearer'];
-      const { answer } = await relay(stand, { target: at(stand), reply: reply('200 OK', lines, '') });
-      const joined = ['vary', 'link', 'www-authenticate'].map((name) => headersOf(answer.lines, name));
+      const lines = [
+        'Vary: a',
+        'Vary: b',
+        'Link: <a>',
+        'Link: <b>',
+        'WWW-Authenticate: Basic',
+        'WWW-Authenticate: Bearer',
+      ];
+      const { answer } = await relay(stand, {
+        target: at(stand),
+        reply: reply('200 OK', lines, ''),
+      });
+      const joined = ['vary', 'link', 'www-authenticate'].map((name) =>
+        headersOf(answer.lines, name),
+      );
       same(joined, [['a, b'], ['<a>, <b>'], ['Basic, Bearer']], 'joined');
     },
   },
   {
     n: 140,
     kind: 'residue',
-    title: 'A POST, PUT, PATCH, DELETE, OPTIONS or PROPFIND without a body gains Content-Length: 0, never a chunked frame',
+    title:
+      'A POST, PUT, PATCH, DELETE, OPTIONS or PROPFIND without a body gains Content-Length: 0, never a chunked frame',
     why: 'decisions section 7; C012 (d)',
     run: async (stand) => {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
@@ -102,8 +137,9 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 142,
     kind: 'residue',
-    title: '100 Continue comes from the runtime when the body is first read, before the upstream has decided',
-    why: 'platform.md 3; the upstream’s 417 still comes back as the answer',
+    title:
+      '100 Continue comes from the runtime when the body is first read, before the upstream has decided',
+    why: 'measured; the upstream’s 417 still comes back as the answer',
     run: async (stand) => {
       const body = 'abc';
       const { answer, request } = await relay(stand, {
@@ -120,7 +156,8 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 143,
     kind: 'residue',
-    title: 'Trailers and chunk extensions are dropped in both directions, chunk boundaries may move; the body stays',
+    title:
+      'Trailers and chunk extensions are dropped in both directions, chunk boundaries may move; the body stays',
     why: 'decisions section 7: the platform has no trailers',
     run: async (stand) => {
       const framed = '3;ext=1\r\nabc\r\n0\r\nX-T: 1\r\n\r\n';
@@ -133,13 +170,17 @@ export const residueRows: readonly WireRow[] = [
       });
       arrives(request, 'POST /r', [chunked], 'abc');
       comesBack(answer, '200 OK', [chunked], 'abc');
-      holds(!answer.bytes.includes('X-T') && !request.raw.includes('X-T'), 'a trailer came through');
+      holds(
+        !answer.bytes.includes('X-T') && !request.raw.includes('X-T'),
+        'a trailer came through',
+      );
     },
   },
   {
     n: 144,
     kind: 'residue',
-    title: 'The Content-Length of a 304 to GET and of a 204 is dropped, and the Transfer-Encoding of an answer to HEAD',
+    title:
+      'The Content-Length of a 304 to GET and of a 204 is dropped, and the Transfer-Encoding of an answer to HEAD',
     why: 'decisions section 7; C015',
     run: async (stand) => {
       const rows = [
@@ -157,7 +198,8 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 145,
     kind: 'residue',
-    title: 'Unknown and lower-case methods are a 501 of the runtime, CONNECT a 500; neither reaches the Worker or an origin',
+    title:
+      'Unknown and lower-case methods are a 501 of the runtime, CONNECT a 500; neither reaches the Worker or an origin',
     why: 'decisions section 7; C009',
     run: async (stand) => {
       for (const method of ['FOO', 'LINK', 'M-SEARCH', 'get', 'patch', 'Post']) {
@@ -190,10 +232,20 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 147,
     kind: 'residue',
-    title: 'Raw < > and bytes that are not UTF-8 in a target, a raw backtick in a path, a raw " in a query are a 400 of the runtime',
-    why: 'platform.md 3: refused at ingress, before the Worker',
+    title:
+      'Raw < > and bytes that are not UTF-8 in a target, a raw backtick in a path, a raw " in a query are a 400 of the runtime',
+    why: 'measured: refused at ingress, before the Worker',
     run: async (stand) => {
-      for (const target of ['/a<b', '/a>b', '/a`b', '/a?q="x"', '/a?q=<', '/a\xff', '/a\x7f', '/a?q=\xff']) {
+      for (const target of [
+        '/a<b',
+        '/a>b',
+        '/a`b',
+        '/a?q="x"',
+        '/a?q=<',
+        '/a\xff',
+        '/a\x7f',
+        '/a?q=\xff',
+      ]) {
         const { answer, requests } = await send(stand, { target: stand.plain.path + target });
         same([answer.status, requests.length], [400, 0], target);
       }
@@ -202,7 +254,8 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 148,
     kind: 'residue',
-    title: 'A #fragment in a target is dropped by the runtime: what follows it was never for a server',
+    title:
+      'A #fragment in a target is dropped by the runtime: what follows it was never for a server',
     why: 'RFC 3986 3.5',
     run: async (stand) => {
       for (const target of ['/a?q=1#frag', '/a?q=1#', '/a?q=1#x?y=2']) {
@@ -214,8 +267,9 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 149,
     kind: 'residue',
-    title: 'An upstream that drops a pooled connection as the request arrives makes a 502; here nothing is sent twice',
-    why: 'decisions section 7: other versions of the runtime re-send a GET (platform.md 3), no switch exists',
+    title:
+      'An upstream that drops a pooled connection as the request arrives makes a 502; here nothing is sent twice',
+    why: 'decisions section 7: other versions of the runtime re-send a GET, and no switch exists',
     run: async (stand) => {
       stand.second.clear();
       const endpoints = [{ host: '127.0.0.1', port: stand.second.port }];
@@ -235,14 +289,21 @@ export const residueRows: readonly WireRow[] = [
         sent.push(requests.length);
       }
       stand.second.answer(reply('200 OK', [], 'ok'));
-      same([statuses, sent], [[200, 502, 200, 502], [1, 1, 1, 1]], 'answers and requests');
+      same(
+        [statuses, sent],
+        [
+          [200, 502, 200, 502],
+          [1, 1, 1, 1],
+        ],
+        'answers and requests',
+      );
     },
   },
   {
     n: 150,
     kind: 'residue',
     title: 'A caller that only closes its writing side goes unseen until the next write to it',
-    why: 'decisions section 7; platform.md 6: a FIN is a half-close',
+    why: 'decisions section 7; measured: a FIN is a half-close',
     run: async (stand) => {
       let closed = false;
       const upstream: { answer?: (text: string) => void } = {};
@@ -283,8 +344,9 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 152,
     kind: 'residue',
-    title: 'An answer that the runtime cannot read is a 502 of ours: two lengths, a status outside 200 to 599, garbage',
-    why: 'platform.md 4; RFC 9110 15',
+    title:
+      'An answer that the runtime cannot read is a 502 of ours: two lengths, a status outside 200 to 599, garbage',
+    why: 'measured; RFC 9110 15',
     run: async (stand) => {
       const texts = [
         'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok',
@@ -306,19 +368,29 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 153,
     kind: 'residue',
-    title: 'An answer header that must be rewritten (a masked credential, Set-Cookie beside an own cookie) loses bytes that are not UTF-8',
+    title:
+      'An answer header that must be rewritten (a masked credential, Set-Cookie beside an own cookie) loses bytes that are not UTF-8',
     why: 'JavaScript reads U+FFFD for them; an untouched header keeps them',
     run: async (stand) => {
       const lines = [`X-Echo: ${stand.credential} \xc3\xa9 \xe9`, 'X-Keep: \xe9'];
-      const { answer } = await relay(stand, { target: `${stand.bound.path}/r`, reply: reply('200 OK', lines) });
-      comesBack(answer, '200 OK', ['X-Echo: *** \xc3\xa9 \xef\xbf\xbd', 'X-Keep: \xe9', 'Content-Length: 0'], '');
+      const { answer } = await relay(stand, {
+        target: `${stand.bound.path}/r`,
+        reply: reply('200 OK', lines),
+      });
+      comesBack(
+        answer,
+        '200 OK',
+        ['X-Echo: *** \xc3\xa9 \xef\xbf\xbd', 'X-Keep: \xe9', 'Content-Length: 0'],
+        '',
+      );
     },
   },
   {
     n: 154,
     kind: 'residue',
-    title: 'The runtime makes its own Sec-WebSocket-Key and rewrites an offer of permessage-deflate',
-    why: 'platform.md 4: it is the peer of both handshakes',
+    title:
+      'The runtime makes its own Sec-WebSocket-Key and rewrites an offer of permessage-deflate',
+    why: 'measured: it is the peer of both handshakes',
     run: async (stand) => {
       const headers = [
         'Connection: Upgrade',
@@ -327,9 +399,17 @@ export const residueRows: readonly WireRow[] = [
         'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
         'Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits',
       ];
-      const { request } = await relay(stand, { target: at(stand), headers, reply: reply('403 No') });
+      const { request } = await relay(stand, {
+        target: at(stand),
+        headers,
+        reply: reply('403 No'),
+      });
       const line = (name: string): string | undefined => headersOf(request.lines, name)[0];
-      same(line('sec-websocket-extensions'), 'permessage-deflate; client_max_window_bits=15', 'offer');
+      same(
+        line('sec-websocket-extensions'),
+        'permessage-deflate; client_max_window_bits=15',
+        'offer',
+      );
       holds(line('sec-websocket-key') !== 'dGhlIHNhbXBsZSBub25jZQ==', 'the key is the caller’s');
     },
   },

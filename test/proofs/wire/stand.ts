@@ -7,7 +7,7 @@ import net from 'node:net';
 import { freePorts } from '../../../scripts/lib/ports.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { holds, same } from '../../support/proof.ts';
-import { exchange, RawConnection, type RawAnswer } from '../../support/raw-client.ts';
+import { exchange, type RawAnswer, RawConnection } from '../../support/raw-client.ts';
 import {
   type Answer,
   type RecordedRequest,
@@ -90,13 +90,24 @@ export const unresolvable = 'no-such-host.invalid';
 
 /** Starts gateway, origins and tenant. */
 export async function startStand(short: boolean): Promise<Stand> {
-  const [origin, second, scripted] = [await startOrigin(), await startOrigin(), await startScripted()];
+  const [origin, second, scripted] = [
+    await startOrigin(),
+    await startOrigin(),
+    await startScripted(),
+  ];
   // A pool shares one port, so its second endpoint is another loopback address.
   const sibling = await startScripted('127.0.0.2', origin.port);
   const [closedPort = 0] = await freePorts(1);
-  const loopback = [origin.port, second.port, scripted.port, closedPort].map((p) => `127.0.0.1:${p}`);
+  const loopback = [origin.port, second.port, scripted.port, closedPort].map(
+    (p) => `127.0.0.1:${p}`,
+  );
   const gateway = await startGateway({
-    allow: [...loopback, `127.0.0.2:${origin.port}`, ...pool.map((host) => `${host}:80`), `${unresolvable}:80`],
+    allow: [
+      ...loopback,
+      `127.0.0.2:${origin.port}`,
+      ...pool.map((host) => `${host}:80`),
+      `${unresolvable}:80`,
+    ],
     bindings: {
       CLIENT_IP_HEADERS: 'x-edge-client',
       PLATFORM_SETTINGS: JSON.stringify({ vendor_id: 'platform-0123456789' }),
@@ -132,7 +143,10 @@ export async function startStand(short: boolean): Promise<Stand> {
   };
 }
 
-async function startScripted(host = '127.0.0.1', port = 0): Promise<Scripted & { close: () => Promise<void> }> {
+async function startScripted(
+  host = '127.0.0.1',
+  port = 0,
+): Promise<Scripted & { close: () => Promise<void> }> {
   const sockets = new Set<net.Socket>();
   const scripted = { port: 0, on: (socket: net.Socket) => void socket.destroy() };
   const server = net.createServer({ noDelay: true }, (socket) => {
@@ -153,9 +167,16 @@ async function startScripted(host = '127.0.0.1', port = 0): Promise<Scripted & {
 export function bytesOf(stand: Stand, call: Call): Buffer {
   const key = call.key === undefined ? stand.token : call.key;
   const lines = ['Host: gateway.test', ...(key === null ? [] : [`X-Weir-Key: ${key}`])];
-  const head = [`${call.method ?? 'GET'} ${call.target} HTTP/1.1`, ...lines, ...(call.headers ?? [])];
+  const head = [
+    `${call.method ?? 'GET'} ${call.target} HTTP/1.1`,
+    ...lines,
+    ...(call.headers ?? []),
+  ];
   const body = typeof call.body === 'string' ? Buffer.from(call.body, 'latin1') : call.body;
-  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body ?? Buffer.alloc(0)]);
+  return Buffer.concat([
+    Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'),
+    body ?? Buffer.alloc(0),
+  ]);
 }
 
 /** Sends a call on a connection of its own. */
@@ -202,7 +223,11 @@ export async function refused(
 ): Promise<Record<string, unknown>> {
   const { answer, requests } = await send(stand, call);
   const problem = problemOf(answer);
-  same([answer.status, problem.type], [status, `urn:weir:problem:${code}`], call.target.slice(0, 80));
+  same(
+    [answer.status, problem.type],
+    [status, `urn:weir:problem:${code}`],
+    call.target.slice(0, 80),
+  );
   same(requests.length, 0, `requests at the origin of ${call.target.slice(0, 80)}`);
   return problem;
 }
@@ -240,7 +265,8 @@ export const lineOf = (lines: readonly string[], name: string): string | undefin
 export function sameBytes(actual: Buffer, wanted: string | Buffer, what: string): void {
   const bytes = typeof wanted === 'string' ? Buffer.from(wanted, 'latin1') : wanted;
   if (actual.equals(bytes)) return;
-  const shown = (b: Buffer): string => `${b.length} bytes ${JSON.stringify(b.toString('latin1').slice(0, 300))}`;
+  const shown = (b: Buffer): string =>
+    `${b.length} bytes ${JSON.stringify(b.toString('latin1').slice(0, 300))}`;
   throw new Error(`${what}: got ${shown(actual)}, wanted ${shown(bytes)}`);
 }
 
@@ -253,7 +279,11 @@ export function vendorLines(answer: RawAnswer): string[] {
     /^content-security-policy: sandbox$/i,
   ];
   for (const line of ours) {
-    same(answer.lines.filter((l) => line.test(l)).length, 1, `${line} in ${JSON.stringify(answer.head)}`);
+    same(
+      answer.lines.filter((l) => line.test(l)).length,
+      1,
+      `${line} in ${JSON.stringify(answer.head)}`,
+    );
   }
   return answer.lines.filter((l) => !ours.some((line) => line.test(l)));
 }
@@ -272,17 +302,23 @@ export function comesBack(
 }
 
 /** Waits until a condition holds; gives the milliseconds that it took. */
-export async function within(milliseconds: number, what: string, done: () => boolean): Promise<number> {
+export async function within(
+  milliseconds: number,
+  what: string,
+  done: () => boolean,
+): Promise<number> {
   const start = performance.now();
   while (!done()) {
-    if (performance.now() - start > milliseconds) throw new Error(`${what}: not within ${milliseconds} ms`);
+    if (performance.now() - start > milliseconds)
+      throw new Error(`${what}: not within ${milliseconds} ms`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   return performance.now() - start;
 }
 
 /** Writes latin1 text to an origin's socket. */
-export const write = (socket: net.Socket, text: string): boolean => socket.write(Buffer.from(text, 'latin1'));
+export const write = (socket: net.Socket, text: string): boolean =>
+  socket.write(Buffer.from(text, 'latin1'));
 
 /** Header lines of a Content-Length body. */
 export const sized = (body: string | Buffer): string => `Content-Length: ${body.length}`;

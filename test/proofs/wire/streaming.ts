@@ -12,7 +12,10 @@ const sse = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n${chunked}\r\
 const event = (i: number): string => `data: {"i":${i}}\n\n`;
 
 /** The socket of the scripted origin once the whole head (or `marker`) of a request has come. */
-function headOf(stand: Stand, marker = '\r\n\r\n'): Promise<{ socket: net.Socket; seen: () => string; closed: () => boolean }> {
+function headOf(
+  stand: Stand,
+  marker = '\r\n\r\n',
+): Promise<{ socket: net.Socket; seen: () => string; closed: () => boolean }> {
   return new Promise((resolve) => {
     stand.scripted.on = (socket) => {
       let text = '';
@@ -26,7 +29,8 @@ function headOf(stand: Stand, marker = '\r\n\r\n'): Promise<{ socket: net.Socket
       socket.on('data', (data) => {
         const before = text.includes(marker);
         text += data.toString('latin1');
-        if (!before && text.includes(marker)) resolve({ socket, seen: () => text, closed: () => closed });
+        if (!before && text.includes(marker))
+          resolve({ socket, seen: () => text, closed: () => closed });
       });
     };
   });
@@ -36,7 +40,10 @@ function headOf(stand: Stand, marker = '\r\n\r\n'): Promise<{ socket: net.Socket
 async function both(
   stand: Stand,
   call: { method?: string; headers?: readonly string[]; body?: string },
-  act: (client: RawConnection, origin: Awaited<ReturnType<typeof headOf>>) => Promise<string | void>,
+  act: (
+    client: RawConnection,
+    origin: Awaited<ReturnType<typeof headOf>>,
+  ) => Promise<string | void>,
 ): Promise<string | void> {
   const arrived = headOf(stand);
   const client = await open(stand, { target: `${stand.live.path}/s`, ...call });
@@ -57,7 +64,8 @@ export const streamingRows: readonly WireRow[] = [
     n: 96,
     kind: 'kept',
     cases: ['C055'],
-    title: 'An event reaches the caller before the next is written, with Accept-Encoding: gzip too; bytes identical, no coding added',
+    title:
+      'An event reaches the caller before the next is written, with Accept-Encoding: gzip too; bytes identical, no coding added',
     why: 'digest A3 mechanics: the body streams',
     run: (stand) =>
       both(stand, { headers: ['Accept-Encoding: gzip'] }, async (client, { socket }) => {
@@ -66,7 +74,12 @@ export const streamingRows: readonly WireRow[] = [
         holds(!text(client).includes(event(2)), 'event 2 was not written yet');
         write(socket, `${chunk(event(2))}0\r\n\r\n`);
         const answer = await client.answer();
-        comesBack(answer, '200 OK', ['Content-Type: text/event-stream', chunked], event(1) + event(2));
+        comesBack(
+          answer,
+          '200 OK',
+          ['Content-Type: text/event-stream', chunked],
+          event(1) + event(2),
+        );
         return `event 1 after ${first.toFixed(1)} ms`;
       }),
   },
@@ -84,7 +97,11 @@ export const streamingRows: readonly WireRow[] = [
         }
         write(socket, '0\r\n\r\n');
         const answer = await client.answer();
-        same(answer.body.toString(), Array.from({ length: 50 }, (_, i) => event(i)).join(''), 'events');
+        same(
+          answer.body.toString(),
+          Array.from({ length: 50 }, (_, i) => event(i)).join(''),
+          'events',
+        );
       }),
   },
   {
@@ -112,7 +129,12 @@ export const streamingRows: readonly WireRow[] = [
         write(socket, sse + chunk(event(1)));
         await within(500, 'event 1', () => text(client).includes(event(1)));
         write(socket, `${chunk(event(2))}0\r\n\r\n`);
-        comesBack(await client.answer(), '200 OK', ['Content-Type: text/event-stream', chunked], event(1) + event(2));
+        comesBack(
+          await client.answer(),
+          '200 OK',
+          ['Content-Type: text/event-stream', chunked],
+          event(1) + event(2),
+        );
       });
       await both({ ...stand, live: tracked }, {}, async (client, { socket }) => {
         socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc');
@@ -127,17 +149,24 @@ export const streamingRows: readonly WireRow[] = [
     title: 'An answer that comes while the upload still runs reaches the caller at once',
     why: 'RFC 9112 9.3: a 413 or 401 need not wait for the body',
     run: (stand) =>
-      both(stand, { method: 'POST', headers: ['Content-Length: 20000000'], body: 'x'.repeat(1000) }, async (client, { socket }) => {
-        write(socket, 'HTTP/1.1 413 Too Big\r\nContent-Length: 2\r\n\r\nno');
-        const took = await within(1_000, 'the early answer', () => text(client).includes('\r\n\r\nno'));
-        same((await client.answer('POST')).statusLine, 'HTTP/1.1 413 Too Big', 'status line');
-        return `${took.toFixed(1)} ms`;
-      }),
+      both(
+        stand,
+        { method: 'POST', headers: ['Content-Length: 20000000'], body: 'x'.repeat(1000) },
+        async (client, { socket }) => {
+          write(socket, 'HTTP/1.1 413 Too Big\r\nContent-Length: 2\r\n\r\nno');
+          const took = await within(1_000, 'the early answer', () =>
+            text(client).includes('\r\n\r\nno'),
+          );
+          same((await client.answer('POST')).statusLine, 'HTTP/1.1 413 Too Big', 'status line');
+          return `${took.toFixed(1)} ms`;
+        },
+      ),
   },
   {
     n: 101,
     kind: 'kept',
-    title: 'Both directions flow at once: each chunk of an upload is answered before the next is sent',
+    title:
+      'Both directions flow at once: each chunk of an upload is answered before the next is sent',
     why: 'full duplex, as bidirectional vendor APIs need it',
     run: (stand) =>
       both(stand, { method: 'POST', headers: [chunked] }, async (client, { socket, seen }) => {
@@ -158,8 +187,9 @@ export const streamingRows: readonly WireRow[] = [
     n: 102,
     kind: 'kept',
     cases: ['C057'],
-    title: 'A caller that resets its connection closes the upstream within a second: before the head, in the upload, in the body',
-    why: 'decisions section 4, tiers 1-3; platform.md 6',
+    title:
+      'A caller that resets its connection closes the upstream within a second: before the head, in the upload, in the body',
+    why: 'decisions section 4, tiers 1-3',
     run: async (stand) => {
       const took: number[] = [];
       const closes = async (client: RawConnection, closed: () => boolean): Promise<void> => {
@@ -167,8 +197,11 @@ export const streamingRows: readonly WireRow[] = [
         took.push(await within(1_000, 'the upstream closes', closed));
       };
       await both(stand, {}, (client, { closed }) => closes(client, closed));
-      await both(stand, { method: 'POST', headers: ['Content-Length: 5000'], body: 'x' }, (client, { closed }) =>
-        closes(client, closed));
+      await both(
+        stand,
+        { method: 'POST', headers: ['Content-Length: 5000'], body: 'x' },
+        (client, { closed }) => closes(client, closed),
+      );
       await both(stand, {}, async (client, { socket, closed }) => {
         write(socket, sse + chunk(event(1)));
         await within(1_000, 'event 1', () => text(client).includes(event(1)));

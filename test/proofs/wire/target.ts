@@ -6,7 +6,12 @@ import { same } from '../../support/proof.ts';
 import { arrives, type Call, refused, relay, type Stand, type WireRow } from './stand.ts';
 
 /** Every target behind `prefix` arrives as `base` + target. */
-async function verbatim(stand: Stand, prefix: string, targets: readonly string[], base = ''): Promise<void> {
+async function verbatim(
+  stand: Stand,
+  prefix: string,
+  targets: readonly string[],
+  base = '',
+): Promise<void> {
   for (const target of targets) {
     const { request } = await relay(stand, { target: prefix + target });
     arrives(request, `GET ${base}${target}`);
@@ -14,7 +19,11 @@ async function verbatim(stand: Stand, prefix: string, targets: readonly string[]
 }
 
 /** Every target is refused with `request.path_invalid`. */
-async function pathRefused(stand: Stand, prefix: string, targets: readonly string[]): Promise<void> {
+async function pathRefused(
+  stand: Stand,
+  prefix: string,
+  targets: readonly string[],
+): Promise<void> {
   for (const target of targets) {
     await refused(stand, { target: prefix + target }, 400, 'request.path_invalid');
   }
@@ -25,7 +34,8 @@ export const targetRows: readonly WireRow[] = [
     n: 1,
     kind: 'change',
     cases: ['C029'],
-    title: 'The base path goes in front of the path; without a path it is sent bare, without a slash',
+    title:
+      'The base path goes in front of the path; without a path it is sent bare, without a slash',
     why: 'digest A6: upstream = base + path, nothing guessed',
     run: async (stand) => {
       const rows = [
@@ -84,12 +94,14 @@ export const targetRows: readonly WireRow[] = [
     kind: 'kept',
     title: 'Invalid percent-escapes stay as written',
     why: 'faithful relay: repairing them would change the meaning',
-    run: (stand) => verbatim(stand, stand.plain.path, ['/%zz', '/100%', '/%4', '/a?q=%zz&r=%', '/%c3%28']),
+    run: (stand) =>
+      verbatim(stand, stand.plain.path, ['/%zz', '/100%', '/%4', '/a?q=%zz&r=%', '/%c3%28']),
   },
   {
     n: 60,
     kind: 'kept',
-    title: 'A query stays as written: a bare ?, ??x, empty pairs, pairs without =, order, repeats, + and %20',
+    title:
+      'A query stays as written: a bare ?, ??x, empty pairs, pairs without =, order, repeats, + and %20',
     why: 'digest A3: duplicate pairs survive in order',
     run: (stand) =>
       verbatim(stand, stand.plain.path, [
@@ -123,10 +135,19 @@ export const targetRows: readonly WireRow[] = [
     why: 'a query in a base path is refused at registration (400), never merged or dropped later',
     run: async (stand) => {
       const base = { scheme: 'http', endpoints: [{ host: '127.0.0.1', port: stand.origin.port }] };
-      const fields = { ...base, name: 'own-query', alias: 'own-query', base_path: '/search?type=b' };
+      const fields = {
+        ...base,
+        name: 'own-query',
+        alias: 'own-query',
+        base_path: '/search?type=b',
+      };
       const path = `/api/v1/upstreams?tenant=${stand.tenant.tenantId}`;
       const made = await stand.gateway.api('POST', path, fields);
-      same([made.status, made.body.type], [400, 'urn:weir:problem:validation.error'], 'registration');
+      same(
+        [made.status, made.body.type],
+        [400, 'urn:weir:problem:validation.error'],
+        'registration',
+      );
       const search = await stand.register({ base_path: '/search' });
       await verbatim(stand, search.path, ['', '?q=1', '?', '?type=b&q=1'], '/search');
     },
@@ -134,13 +155,18 @@ export const targetRows: readonly WireRow[] = [
   {
     n: 2,
     kind: 'change',
-    title: 'A call by URL sends the path and the query of that URL; a collapsed http:/ gets its slash back',
+    title:
+      'A call by URL sends the path and the query of that URL; a collapsed http:/ gets its slash back',
     why: 'digest A6 URL pass-through: only the scheme slashes are repaired',
     run: async (stand) => {
       const endpoints = [{ host: '127.0.0.1', port: stand.second.port }];
       await stand.register({ endpoints, base_path: '/by-url' });
       const at = `127.0.0.1:${stand.second.port}`;
-      await verbatim(stand, `/call/http://${at}`, ['/by-url/@s%2fn//x?b&a=%2f', '/by-url', '/by-url?']);
+      await verbatim(stand, `/call/http://${at}`, [
+        '/by-url/@s%2fn//x?b&a=%2f',
+        '/by-url',
+        '/by-url?',
+      ]);
       await verbatim(stand, `/call/http:/${at}`, ['/by-url/x?a=1']);
     },
   },
@@ -151,7 +177,12 @@ export const targetRows: readonly WireRow[] = [
     why: 'decisions section 2: one road for every surface',
     run: async (stand) => {
       const upstream = await stand.register({ base_path: '/v3' });
-      const route = { upstream_id: upstream.id, methods: ['GET'], path: '/', query_allowlist: null };
+      const route = {
+        upstream_id: upstream.id,
+        methods: ['GET'],
+        path: '/',
+        query_allowlist: null,
+      };
       await stand.tenant.post('/routes', route);
       await verbatim(stand, `/proxy/${upstream.name}`, ['/@s%2fn//x?b&a=%2f', ''], '/v3');
       await verbatim(stand, `/proxy/${upstream.name.toUpperCase()}`, ['/x'], '/v3');
@@ -217,15 +248,26 @@ export const targetRows: readonly WireRow[] = [
     n: 111,
     kind: 'refusal',
     cases: ['C040'],
-    title: 'A route with a list of query names refuses other names, also in another case or spelling',
+    title:
+      'A route with a list of query names refuses other names, also in another case or spelling',
     why: 'digest B5 query allowlist: refused, never rewritten; names are compared decoded',
     run: async (stand) => {
       const strict = await stand.register();
       const query_allowlist = ['limit', 'q'];
-      await stand.tenant.post('/routes', { upstream_id: strict.id, methods: ['GET'], path: '/', query_allowlist });
+      await stand.tenant.post('/routes', {
+        upstream_id: strict.id,
+        methods: ['GET'],
+        path: '/',
+        query_allowlist,
+      });
       const wrong = ['?Limit=5', '?limit[]=5', '?limit=1&x=2', '?%78=2', '?limit%20=1', '?=1'];
       for (const query of wrong) {
-        await refused(stand, { target: `${strict.path}/a${query}` }, 400, 'guard.query_not_allowed');
+        await refused(
+          stand,
+          { target: `${strict.path}/a${query}` },
+          400,
+          'guard.query_not_allowed',
+        );
       }
       await verbatim(stand, strict.path, ['/a?limit=1&q=2', '/a?%6Cimit=9', '/a?', '/a']);
     },
@@ -233,7 +275,8 @@ export const targetRows: readonly WireRow[] = [
   {
     n: 112,
     kind: 'refusal',
-    title: 'A URL that is not a plain https target is refused: scheme, user name, backslash, address spelling',
+    title:
+      'A URL that is not a plain https target is refused: scheme, user name, backslash, address spelling',
     why: 'digest A6 and A8; decisions section 2',
     run: async (stand) => {
       const odd = [
@@ -243,7 +286,8 @@ export const targetRows: readonly WireRow[] = [
         'https://2130706433/',
         'ftp://example.com/',
       ];
-      for (const url of odd) await refused(stand, { target: `/call/${url}` }, 400, 'request.url_invalid');
+      for (const url of odd)
+        await refused(stand, { target: `/call/${url}` }, 400, 'request.url_invalid');
       for (const url of ['https://127.0.0.1/', 'https://localhost/', 'https://[::1]/x']) {
         await refused(stand, { target: `/call/${url}` }, 502, 'egress.blocked');
       }

@@ -7,7 +7,16 @@ import type net from 'node:net';
 import { holds, same } from '../../support/proof.ts';
 import { headerOf, headersOf, type RawConnection } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
-import { comesBack, lineOf, open, relay, sized, type Stand, type WireRow, within } from './stand.ts';
+import {
+  comesBack,
+  lineOf,
+  open,
+  relay,
+  type Stand,
+  sized,
+  type WireRow,
+  within,
+} from './stand.ts';
 
 const upgrade = [
   'Connection: Upgrade',
@@ -18,9 +27,16 @@ const upgrade = [
 const protocols = 'Sec-WebSocket-Protocol: p1, p2';
 
 /** One frame; a client's is masked with zeros, so that its payload stays readable. */
-function frame(opcode: number, payload: string | Buffer, options: { masked: boolean; more?: boolean }): Buffer {
+function frame(
+  opcode: number,
+  payload: string | Buffer,
+  options: { masked: boolean; more?: boolean },
+): Buffer {
   const data = Buffer.from(payload);
-  const head = [(options.more === true ? 0 : 0x80) | opcode, data.length | (options.masked ? 0x80 : 0)];
+  const head = [
+    (options.more === true ? 0 : 0x80) | opcode,
+    data.length | (options.masked ? 0x80 : 0),
+  ];
   return Buffer.concat([Buffer.from(head), Buffer.alloc(options.masked ? 4 : 0), data]);
 }
 
@@ -42,7 +58,11 @@ interface Session {
 }
 
 /** An open WebSocket between a raw client and the scripted origin, which answers 101 with these lines. */
-async function session(stand: Stand, lines: readonly string[], act: (s: Session) => Promise<void>): Promise<void> {
+async function session(
+  stand: Stand,
+  lines: readonly string[],
+  act: (s: Session) => Promise<void>,
+): Promise<void> {
   const arrived = new Promise<{ socket: net.Socket; bytes: () => Buffer }>((resolve) => {
     stand.scripted.on = (socket) => {
       let bytes = Buffer.alloc(0);
@@ -51,13 +71,21 @@ async function session(stand: Stand, lines: readonly string[], act: (s: Session)
         bytes = Buffer.concat([bytes, data]);
         if (!isFirst || !bytes.includes('\r\n\r\n')) return;
         const key = headerOf(bytes.toString('latin1').split('\r\n'), 'sec-websocket-key') ?? '';
-        const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${acceptOf(key)}`];
+        const head = [
+          'HTTP/1.1 101 Switching Protocols',
+          'Upgrade: websocket',
+          'Connection: Upgrade',
+          `Sec-WebSocket-Accept: ${acceptOf(key)}`,
+        ];
         socket.write(Buffer.from(`${[...head, ...lines].join('\r\n')}\r\n\r\n`, 'latin1'));
         resolve({ socket, bytes: () => bytes });
       });
     };
   });
-  const client = await open(stand, { target: `${stand.live.path}/ws?x=1`, headers: [...upgrade, protocols] });
+  const client = await open(stand, {
+    target: `${stand.live.path}/ws?x=1`,
+    headers: [...upgrade, protocols],
+  });
   try {
     const { socket, bytes } = await arrived;
     await client.until(() => client.bytes.includes('\r\n\r\n'));
@@ -75,10 +103,18 @@ async function session(stand: Stand, lines: readonly string[], act: (s: Session)
 }
 
 /** Writes on one side; the other must read exactly these further bytes. */
-async function passes(write: (bytes: Buffer) => unknown, read: () => Buffer, bytes: Buffer): Promise<void> {
+async function passes(
+  write: (bytes: Buffer) => unknown,
+  read: () => Buffer,
+  bytes: Buffer,
+): Promise<void> {
   const before = read().length;
   write(bytes);
-  await within(1_000, `${bytes.toString('hex')} on the other side`, () => read().length >= before + bytes.length);
+  await within(
+    1_000,
+    `${bytes.toString('hex')} on the other side`,
+    () => read().length >= before + bytes.length,
+  );
   same(read().subarray(before).toString('hex'), bytes.toString('hex'), 'frame');
 }
 
@@ -87,26 +123,35 @@ export const websocketRows: readonly WireRow[] = [
     n: 103,
     kind: 'kept',
     cases: ['C019'],
-    title: 'A WebSocket upgrade passes: 101 with the chosen subprotocol, credential injected, frames and the close code both ways',
+    title:
+      'A WebSocket upgrade passes: 101 with the chosen subprotocol, credential injected, frames and the close code both ways',
     why: 'decisions section 4, tiers 1-3; RFC 6455',
     run: (stand) =>
-      session(stand, ['Sec-WebSocket-Protocol: p2', 'X-Vendor: 1'], async ({ client, socket, lines, atOrigin, atClient }) => {
-        const answer = await client.answer();
-        same(answer.statusLine, 'HTTP/1.1 101 Switching Protocols', 'status line');
-        same(headerOf(answer.lines, 'sec-websocket-protocol'), 'p2', 'subprotocol');
-        same(headerOf(answer.lines, 'sec-websocket-accept'), acceptOf('dGhlIHNhbXBsZSBub25jZQ=='), 'accept');
-        same(headerOf(answer.lines, 'x-vendor'), '1', 'vendor header');
-        same(lines[0], 'GET /ws?x=1 HTTP/1.1', 'request line');
-        same(headerOf(lines, 'x-vendor-key'), stand.credential, 'credential');
-        same(headerOf(lines, 'sec-websocket-protocol'), 'p1, p2', 'offered protocols');
-        same(lineOf(lines, 'x-weir-key'), undefined, 'the Weir key');
-        const up = (bytes: Buffer): void => client.send(bytes);
-        const down = (bytes: Buffer): boolean => socket.write(bytes);
-        await passes(up, atOrigin, frame(1, 'hello', { masked: true }));
-        await passes(down, atClient, frame(1, 'world', { masked: false }));
-        await passes(up, atOrigin, frame(8, close(4000, 'bye'), { masked: true }));
-        await passes(down, atClient, frame(8, close(4001, 'later'), { masked: false }));
-      }),
+      session(
+        stand,
+        ['Sec-WebSocket-Protocol: p2', 'X-Vendor: 1'],
+        async ({ client, socket, lines, atOrigin, atClient }) => {
+          const answer = await client.answer();
+          same(answer.statusLine, 'HTTP/1.1 101 Switching Protocols', 'status line');
+          same(headerOf(answer.lines, 'sec-websocket-protocol'), 'p2', 'subprotocol');
+          same(
+            headerOf(answer.lines, 'sec-websocket-accept'),
+            acceptOf('dGhlIHNhbXBsZSBub25jZQ=='),
+            'accept',
+          );
+          same(headerOf(answer.lines, 'x-vendor'), '1', 'vendor header');
+          same(lines[0], 'GET /ws?x=1 HTTP/1.1', 'request line');
+          same(headerOf(lines, 'x-vendor-key'), stand.credential, 'credential');
+          same(headerOf(lines, 'sec-websocket-protocol'), 'p1, p2', 'offered protocols');
+          same(lineOf(lines, 'x-weir-key'), undefined, 'the Weir key');
+          const up = (bytes: Buffer): void => client.send(bytes);
+          const down = (bytes: Buffer): boolean => socket.write(bytes);
+          await passes(up, atOrigin, frame(1, 'hello', { masked: true }));
+          await passes(down, atClient, frame(1, 'world', { masked: false }));
+          await passes(up, atOrigin, frame(8, close(4000, 'bye'), { masked: true }));
+          await passes(down, atClient, frame(8, close(4001, 'later'), { masked: false }));
+        },
+      ),
   },
   {
     n: 104,
@@ -135,14 +180,19 @@ export const websocketRows: readonly WireRow[] = [
     run: async (stand) => {
       const headers = [...upgrade, protocols];
       const sent = reply('403 Not You', ['X-A: 1'], 'no');
-      const { answer } = await relay(stand, { target: `${stand.bound.path}/ws`, headers, reply: sent });
+      const { answer } = await relay(stand, {
+        target: `${stand.bound.path}/ws`,
+        headers,
+        reply: sent,
+      });
       comesBack(answer, '403 Not You', ['X-A: 1', sized('no')], 'no');
     },
   },
   {
     n: 54,
     kind: 'change',
-    title: 'The head of a 101 obeys the same rules: credential masked, X-Weir-* and own cookies dropped, call id added',
+    title:
+      'The head of a 101 obeys the same rules: credential masked, X-Weir-* and own cookies dropped, call id added',
     why: 'decisions section 5: masked on every status',
     run: (stand) => {
       const lines = [
@@ -166,7 +216,7 @@ export const websocketRows: readonly WireRow[] = [
     n: 106,
     kind: 'kept',
     title: 'When one side of a WebSocket drops, the other is closed within a second',
-    why: 'platform.md 4',
+    why: 'measured',
     run: async (stand) => {
       await session(stand, [], async ({ client, socket }) => {
         let closed = false;

@@ -1,0 +1,200 @@
+/**
+ * Checks a ledger against the model, step by step: the same answers, the same books, and the
+ * guarantees that need no model: money conserved, each hold ends once, repeats equal, nothing spent
+ * above what was placed except by a settlement that says so.
+ */
+import type { LogRow } from '../../src/domain/ledger/entries.ts';
+import type { EndAnswer, EndOp, PlaceAnswer, PlaceOp } from '../../src/domain/ledger/operations.ts';
+import type {
+  AuditStep,
+  HoldView,
+  LedgerView,
+  Outbox,
+  RecordView,
+  Review,
+} from '../../src/domain/ledger/views.ts';
+import { type Call, type Step, startMs } from './ledger-history.ts';
+import { LedgerModel } from './ledger-model.ts';
+import { holds, same } from './proof.ts';
+
+/** What was seen after a step. */
+export interface Seen {
+  /** The step's answer, or the answers of its calls. */
+  readonly answer: unknown;
+  readonly view: LedgerView;
+}
+
+/** What the lists said at the end. */
+export interface Lists {
+  readonly holds: readonly HoldView[];
+  readonly records: readonly RecordView[];
+  readonly reviews: readonly Review[];
+}
+
+/** Answers that say that something happened; their operations, repeated, must get them again. */
+const effects = new Set(['placed', 'settled', 'late_settled', 'released', 'credited']);
+
+export class Checker {
+  readonly #model = new LedgerModel();
+  readonly #first = new Map<string, string>();
+  readonly #journal: LogRow[] = [];
+  /** What settlements above their hold and late ones may have taken below zero. */
+  #above = 0;
+
+  constructor() {
+    this.#model.nowMs = startMs;
+  }
+
+  /** The time that the ledger has to be driven at. */
+  get nowMs(): number {
+    return this.#model.nowMs;
+  }
+
+  /** A new time, before the step that follows is carried out. */
+  wait(ms: number): void {
+    this.#model.nowMs += ms;
+  }
+
+  /** Throws when what was seen is not what had to be seen. */
+  check(step: Step, { answer, view }: Seen): void {
+    this.#expect(step, answer);
+    this.#checkBooks(view);
+  }
+
+  /** The end: the lists, and the journal as D1 has it. */
+  finish(lists: Lists): void {
+    const model = this.#model;
+    const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
+    same(
+      lists.holds.map((h) => [h.id, h.amountMicros, h.placedAtMs, h.leaseUntilMs]),
+      model.open().sort(byId).map((h) => [h.id, h.micros, h.placedAtMs, h.leaseUntilMs]),
+      'open holds',
+    );
+    same(
+      lists.records.map((r) => [r.id, r.state, r.costMicros]),
+      model.liveRecords().sort(byId).map((r) => [r.id, r.state, r.answer?.costMicros ?? null]),
+      'records',
+    );
+    same(
+      lists.reviews.map((r) => [r.holdId, r.micros, r.closedAtMs !== null]),
+      [...model.reviews].sort().map(([id, r]) => [id, r.micros, r.closed]),
+      'reviews',
+    );
+    this.#checkJournal();
+  }
+
+  #expect(step: Step, answer: unknown): void {
+    const model = this.#model;
+    switch (step.do) {
+      case 'apply':
+        return step.calls.forEach((call, i) => this.#expectCall(call, (answer as unknown[])[i]));
+      case 'die':
+        return this.#expectCall(step.call, answer);
+      case 'lose_answer':
+        model.apply(step.call.ends, step.call.places);
+        model.restart();
+        return this.#expectCall(step.call, answer);
+      case 'credit': {
+        const wanted = model.credit(step.id, step.kind, step.micros);
+        const [got, seq] = outcomeAndSeq(answer);
+        same(got, wanted === 'credited' ? wanted : wanted.outcome, 'answer to a credit');
+        return this.#repeat(JSON.stringify(step), got, String(seq));
+      }
+      case 'configure':
+        return same(answer, model.configure(step.config), 'answer to configure');
+      case 'wait':
+        return;
+      case 'alarm':
+        return model.due();
+      case 'restart':
+        return model.restart();
+      case 'resolve':
+        return same(answer, model.resolve(step.id, step.resolution), 'answer to resolve');
+      case 'journal':
+        return this.#take((answer as Outbox).rows, step.keep);
+      case 'audit':
+        return same((answer as AuditStep).outcome, 'clean', JSON.stringify(answer));
+    }
+  }
+
+  #expectCall({ ends, places }: Call, answer: unknown): void {
+    const model = this.#model;
+    for (const op of ends) if (op[0] === 'settle') this.#noteAbove(op);
+    const wanted = model.apply(ends, places);
+    same(answer, wanted, `answer to ${JSON.stringify({ ends, places })}`);
+    ends.forEach((op, i) => this.#repeatOp(op, wanted.ends[i]));
+    places.forEach((op, i) => this.#repeatOp(op, wanted.places[i]));
+  }
+
+  /** What this settlement may take beyond what was placed for it; an upper bound. */
+  #noteAbove(op: EndOp & readonly ['settle', ...unknown[]]): void {
+    const hold = this.#model.holds.find((h) => h.id === op[1]);
+    if (hold === undefined) return;
+    this.#above += hold.ending === null ? Math.max(0, op[2] - hold.micros) : op[2];
+  }
+
+  #repeatOp(op: EndOp | PlaceOp, answer: EndAnswer | PlaceAnswer | undefined): void {
+    if (answer !== undefined) {
+      this.#repeat(JSON.stringify(op), answer.outcome, JSON.stringify(answer));
+    }
+  }
+
+  #repeat(op: string, outcome: string, answer: string): void {
+    const first = this.#first.get(op);
+    if (first !== undefined) same(answer, first, `answer to the repeat of ${op}`);
+    else if (effects.has(outcome)) this.#first.set(op, answer);
+  }
+
+  #checkBooks(view: LedgerView): void {
+    const model = this.#model;
+    const blocks = view.blocks.reduce((sum, block) => sum + block.remainingMicros, 0);
+    same(view.availableMicros, blocks - view.debtMicros, 'available = blocks - debt');
+    same(
+      view.grantedMicros + view.toppedUpMicros,
+      view.availableMicros + view.heldMicros + view.settledMicros,
+      'paid in = available + held + settled',
+    );
+    holds(view.availableMicros >= -this.#above, 'overspent above the placed amounts');
+    const seen = [view.availableMicros, view.heldMicros, view.settledMicros, view.debtMicros];
+    const wanted = [model.available(), model.held(), model.settled(), model.debt];
+    same(seen, wanted, 'available, held, settled, debt');
+    same(view.openHolds, model.open().length, 'open holds');
+    same(view.settledTodayMicros, model.settledToday(), 'settled today');
+    same(
+      view.blocks.map(({ grantedMicros: _, ...block }) => block),
+      model.blocks(),
+      'blocks',
+    );
+  }
+
+  /** Rows as D1 takes them; `keep` of them come again. */
+  #take(rows: readonly LogRow[], keep: number): void {
+    for (const row of rows.slice(0, Math.max(0, rows.length - keep))) {
+      same(row.seq, this.#journal.length + 1, 'seq of the journal');
+      this.#journal.push(row);
+    }
+  }
+
+  /** Each hold is placed once and ends at most once; the sums are those of the model. */
+  #checkJournal(): void {
+    const counts = new Map<string, number>();
+    let settled = 0;
+    for (const [op, id, micros] of this.#journal.flatMap((row) => row.ops)) {
+      const ends = op === 'settle' || op === 'release' || op === 'expire';
+      if (op === 'settle' || op === 'late_settle') settled += Number(micros);
+      if (!ends && op !== 'place' && op !== 'late_settle') continue;
+      const name = `${ends ? 'end' : op} ${String(id)}`;
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    for (const [name, count] of counts) same(count, 1, `times: ${name}`);
+    same(settled, this.#model.settled(), 'settled by the journal');
+    const ended = this.#model.holds.filter((hold) => hold.ending !== null).length;
+    const ends = [...counts.keys()].filter((name) => name.startsWith('end ')).length;
+    same(ends, ended, 'ends in the journal');
+  }
+}
+
+function outcomeAndSeq(answer: unknown): [outcome: string, seq: number | undefined] {
+  const { outcome, seq } = answer as { outcome: string; seq?: number };
+  return [outcome, seq];
+}
