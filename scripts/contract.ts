@@ -1,6 +1,7 @@
 /**
- * `node scripts/run.mjs contract`: writes the tables of docs/relay-contract.md from the rows of the `wire` proof, between its markers.
- * The text around the tables is written by hand. The proof fails when the two differ.
+ * `node scripts/run.mjs contract`: writes the tables of docs/relay-contract.md from the rows of
+ * the `wire` proof, between its markers. The text around the tables is written by hand. The proof
+ * fails when the two differ.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 

@@ -1,17 +1,20 @@
 /**
- * Proof `wire`: raw sockets, byte for byte. Every numbered row of docs/relay-contract.md has exactly one row here with the same number
- * and title, and every headers, framing, encoding, path, query, streaming, redirect, websocket, acl and secrets case is shown by one.
- * Run by `npm run prove -- wire`, in its short form by test/e2e/wire.test.ts.
+ * Proof `wire`: raw sockets, byte for byte. Every numbered row of docs/relay-contract.md has
+ * exactly one row here with the same number and title, and every headers, framing, encoding, path,
+ * query, streaming, redirect, websocket, acl and secrets case is shown by one. Run by `npm run
+ * prove -- wire`, in its short form by test/e2e/wire.test.ts.
  */
 import { readFileSync } from 'node:fs';
 import { holds, type Proof, type Row, same } from '../support/proof.ts';
 import { accessRows } from './wire/access.ts';
+import { answerBodyRows } from './wire/answer-bodies.ts';
 import { answerRows } from './wire/answers.ts';
 import { bindingRows } from './wire/bindings.ts';
 import { framingRows } from './wire/framing.ts';
 import { headerRows } from './wire/headers.ts';
 import { keyRows } from './wire/keys.ts';
 import { maskingRows } from './wire/masking.ts';
+import { residueAnswerRows } from './wire/residue-answers.ts';
 import { residueRows } from './wire/residues.ts';
 import { startStand, type WireRow } from './wire/stand.ts';
 import { streamingRows } from './wire/streaming.ts';
@@ -28,12 +31,12 @@ export const contractParts: readonly {
   { subject: 'The Weir key', rows: keyRows },
   { subject: 'Bindings', rows: bindingRows },
   { subject: 'Methods and request bodies', rows: framingRows },
-  { subject: 'Answers', rows: answerRows },
+  { subject: 'Answers', rows: [...answerRows, ...answerBodyRows] },
   { subject: 'Credentials in answers', rows: maskingRows },
   { subject: 'Time', rows: streamingRows },
   { subject: 'WebSocket', rows: websocketRows },
   { subject: 'Where a call goes, and who may make it', rows: accessRows },
-  { subject: 'The runtime', rows: residueRows },
+  { subject: 'The runtime', rows: [...residueRows, ...residueAnswerRows] },
 ];
 
 /** Every row, by number. */

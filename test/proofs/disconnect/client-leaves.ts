@@ -13,11 +13,13 @@ import {
   held,
   leave,
   type Named,
+  noticeMs,
   type Shape,
   shapes,
   shown,
   silent,
   stillServes,
+  until,
   type Visit,
   whole,
 } from './stand.ts';
@@ -148,13 +150,16 @@ const finBeforeHeaders: Named = [
   'FIN before headers: unseen until the first-byte watchdog, timed_out 504, upstream closed',
   async (stand) => {
     const visit = await stand.visit('watched', silent);
-    await stand.reached(visit);
+    const connection = await stand.reached(visit);
     visit.client.close();
-    await held(visit, firstByteMs);
-    visit.leftAtMs = performance.now();
-    const closedMs = await stand.upstreamClosed(visit);
-    await stand.ended(visit, ['timed_out', 504, 'timeout.request']);
-    return shown(closedMs);
+    const what = 'the watchdog lets the upstream go';
+    const { startedAtMs } = visit;
+    const closedAtMs = await until(what, () => connection.closedAtMs ?? undefined, 2 * firstByteMs);
+    const row = await stand.row(visit);
+    same([row.outcome, row.status, row.code], ['timed_out', 504, 'timeout.request'], 'the row');
+    const inTime = row.latency_ms >= firstByteMs && row.latency_ms <= firstByteMs + noticeMs;
+    holds(inTime, `latency ${row.latency_ms} ms`);
+    return `upstream closed ${(closedAtMs - startedAtMs).toFixed(0)} ms after the call began`;
   },
 ];
 

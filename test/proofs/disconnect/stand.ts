@@ -17,7 +17,7 @@ import {
 import type { Scenario } from '../../support/scenario.ts';
 
 /** How soon the other side must notice, milliseconds (issue 1). */
-const noticeMs = 1_000;
+export const noticeMs = 1_000;
 /** How long a client or an origin stays before it leaves, milliseconds: a latency below it is not real. */
 export const heldMs = 150;
 /** The watchdogs of the test upstreams, milliseconds. */

@@ -1,6 +1,6 @@
 /**
- * Rows: who may send what where. Every refusal here happens before an origin hears of the call, and is the same on every surface.
- * Called by ../wire.ts.
+ * Rows: who may send what where. Every refusal here happens before an origin hears of the call,
+ * and is the same on every surface. Called by ../wire.ts.
  */
 import { holds, same } from '../../support/proof.ts';
 import { reply } from '../../support/recording-origin.ts';
@@ -103,7 +103,8 @@ export const accessRows: readonly WireRow[] = [
     kind: 'refusal',
     cases: ['C036'],
     title:
-      'The same forbidden target gets the same status and type on every entry: by name, by URL, by alias',
+      'The same forbidden target gets the same status and type on every entry: by name, by ' +
+      'URL, by alias',
     why: 'decisions section 2: one road; no entry is laxer than another',
     run: async (stand) => {
       const upstream = await onSecond(stand, '/c036');
@@ -142,7 +143,8 @@ export const accessRows: readonly WireRow[] = [
     n: 128,
     kind: 'refusal',
     title:
-      'A key whose list has none of the matching upstreams gets a 403 that names only what it wrote itself',
+      'A key whose list has none of the matching upstreams gets a 403 that names only what it' +
+      ' wrote itself',
     why: 'digest A6: the ACL filter comes before the tie-break',
     run: async (stand) => {
       const [first, second] = [await onSecond(stand, '/tie'), await onSecond(stand, '/tie')];
@@ -180,7 +182,8 @@ export const accessRows: readonly WireRow[] = [
     n: 130,
     kind: 'refusal',
     title:
-      'An alias call needs a route that matches; an upstream with routes is guarded by them on every surface',
+      'An alias call needs a route that matches; an upstream with routes is guarded by them ' +
+      'on every surface',
     why: 'decisions section 2',
     run: async (stand) => {
       const upstream = await onSecond(stand, '/routed');
@@ -214,7 +217,8 @@ export const accessRows: readonly WireRow[] = [
     n: 56,
     kind: 'change',
     title:
-      'X-Weir-Target-Host chooses an endpoint of the pool and is not relayed; without it the pool takes turns',
+      'X-Weir-Target-Host chooses an endpoint of the pool and is not relayed; without it the ' +
+      'pool takes turns',
     why: 'digest B5 target host',
     run: async (stand) => {
       const hosts = ['127.0.0.1', '127.0.0.2'] as const;
@@ -281,7 +285,8 @@ export const accessRows: readonly WireRow[] = [
     n: 132,
     kind: 'refusal',
     title:
-      'Unknown names, names of other tenants and private names of ancestors get one and the same answer',
+      'Unknown names, names of other tenants and private names of ancestors get one and the ' +
+      'same answer',
     why: 'decisions section 2: same answer, same work',
     run: async (stand) => {
       const parent = await makeScenario(stand.gateway, { name: 'Parent' });
@@ -317,7 +322,8 @@ export const accessRows: readonly WireRow[] = [
     n: 134,
     kind: 'refusal',
     title:
-      'Every refusal is application/problem+json with X-Weir-Error: 1, X-Weir-Error-Source: gateway and no-store',
+      'Every refusal is application/problem+json with X-Weir-Error: 1, X-Weir-Error-Source: ' +
+      'gateway and no-store',
     why: 'decisions section 6; RFC 9457',
     run: async (stand) => {
       const { answer } = await send(stand, { target: '/call/nobody/x' });

@@ -1,6 +1,6 @@
 /**
- * Rows: bindings. Each overwrites its own header, query pair or top-level JSON field and leaves every other byte alone.
- * Called by ../wire.ts.
+ * Rows: bindings. Each overwrites its own header, query pair or top-level JSON field and leaves
+ * every other byte alone. Called by ../wire.ts.
  */
 import { holds, same } from '../../support/proof.ts';
 import { arrives, type Call, refused, relay, type Stand, sized, type WireRow } from './stand.ts';
@@ -68,7 +68,8 @@ export const bindingRows: readonly WireRow[] = [
     kind: 'change',
     cases: ['C037'],
     title:
-      'A query binding replaces every pair of its decoded name, in the place of the first; others keep their bytes',
+      'A query binding replaces every pair of its decoded name, in the place of the first; ' +
+      'others keep their bytes',
     why: 'digest A3 rule 5: names are compared after decoding',
     run: async (stand) => {
       const upstream = await stand.register({
@@ -94,7 +95,9 @@ export const bindingRows: readonly WireRow[] = [
     n: 32,
     kind: 'change',
     title: 'A JSON binding adds its top-level field; every other byte of the body stays',
-    why: 'digest A3 rule 5; spliced, not printed again: number spellings, escapes and spaces survive',
+    why:
+      'digest A3 rule 5; spliced, not printed again: number spellings, escapes and spaces ' +
+      'survive',
     run: async (stand) => {
       const bindings = [
         { location: 'json', name: 'token', secret: await stand.secret('s"ec\\ret') },
@@ -246,7 +249,8 @@ export const bindingRows: readonly WireRow[] = [
     n: 118,
     kind: 'refusal',
     title:
-      'A body that cannot take a JSON binding is refused, nothing is sent: no object, duplicate name, BOM, not UTF-8, coded, too deep',
+      'A body that cannot take a JSON binding is refused, nothing is sent: no object, ' +
+      'duplicate name, BOM, not UTF-8, coded, too deep',
     why: 'digest A3 rule 5: duplicate keys fail closed; RFC 8259 4 and 8.1',
     run: async (stand) => {
       const upstream = await stand.register({

@@ -1,6 +1,7 @@
 /**
- * Rows: how request bodies are framed. A declared length stays a length, a chunked body stays chunked, no body gets no frame, and
- * nothing that two parsers could frame differently reaches an origin twice. Called by ../wire.ts.
+ * Rows: how request bodies are framed. A declared length stays a length, a chunked body stays
+ * chunked, no body gets no frame, and nothing that two parsers could frame differently reaches an
+ * origin twice. Called by ../wire.ts.
  */
 import type net from 'node:net';
 import { holds, same } from '../../support/proof.ts';
@@ -127,7 +128,8 @@ export const framingRows: readonly WireRow[] = [
     kind: 'change',
     cases: ['C014'],
     title:
-      'Content-Length beside Transfer-Encoding: the origin gets one chunked request and no hidden second one',
+      'Content-Length beside Transfer-Encoding: the origin gets one chunked request and no ' +
+      'hidden second one',
     why: 'decisions section 5: settled by the runtime, chunked wins; RFC 9112 6.3',
     run: async (stand) => {
       const hidden = bytesOf(stand, { target: `${stand.plain.path}/admin` }).toString('latin1');
@@ -147,8 +149,11 @@ export const framingRows: readonly WireRow[] = [
     n: 121,
     kind: 'refusal',
     title:
-      'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than chunked is a 400',
-    why: 'digest B5 body checks; C014. All but "gzip, chunked" end at the runtime, before the Worker',
+      'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than ' +
+      'chunked is a 400',
+    why:
+      'digest B5 body checks; C014. All but "gzip, chunked" end at the runtime, before the ' +
+      'Worker',
     run: async (stand) => {
       const target = `${stand.plain.path}/f`;
       const bad = [
@@ -243,7 +248,9 @@ export const framingRows: readonly WireRow[] = [
     kind: 'kept',
     cases: ['C009'],
     title: 'The method arrives as it was judged; a method outside a route’s list is refused',
-    why: 'RFC 9110 9.1: methods have case; patch is not PATCH (a lower-case one ends at the runtime, see the residues)',
+    why:
+      'RFC 9110 9.1: methods have case; patch is not PATCH (a lower-case one ends at the ' +
+      'runtime, see the residues)',
     run: async (stand) => {
       const guarded = await stand.register();
       const route = {

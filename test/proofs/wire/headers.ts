@@ -1,6 +1,6 @@
 /**
- * Rows: request headers. Which lines do not pass, which are set, and that every other line arrives with its bytes, its name's case and
- * its repeats. Called by ../wire.ts.
+ * Rows: request headers. Which lines do not pass, which are set, and that every other line arrives
+ * with its bytes, its name's case and its repeats. Called by ../wire.ts.
  */
 import { same } from '../../support/proof.ts';
 import { arrives, lineOf, refused, relay, type Stand, type WireRow } from './stand.ts';
@@ -35,7 +35,8 @@ export const headerRows: readonly WireRow[] = [
     n: 63,
     kind: 'kept',
     title:
-      'Header lines keep value bytes, name case and repeats; nothing is added, no User-Agent either',
+      'Header lines keep value bytes, name case and repeats; nothing is added, no User-Agent ' +
+      'either',
     why: 'digest A3: duplicate headers survive in order',
     run: async (stand) => {
       const lines = [
@@ -139,7 +140,8 @@ export const headerRows: readonly WireRow[] = [
     kind: 'kept',
     cases: ['C003'],
     title:
-      'A Connection that names the bound header, Host or Content-Length costs neither credential nor framing',
+      'A Connection that names the bound header, Host or Content-Length costs neither ' +
+      'credential nor framing',
     why: 'removal is for received fields; injection comes after it',
     run: async (stand) => {
       const { request } = await relay(stand, {
@@ -241,7 +243,8 @@ export const headerRows: readonly WireRow[] = [
     n: 113,
     kind: 'refusal',
     title:
-      'A Cookie or key header that must be cut and has bytes that are not UTF-8 is refused, never changed; UTF-8 stays',
+      'A Cookie or key header that must be cut and has bytes that are not UTF-8 is refused, ' +
+      'never changed; UTF-8 stays',
     why: 'JavaScript cannot read such bytes, so what is left could not be written back',
     run: async (stand) => {
       const cookie = (text: string): string => `Cookie: __Host-weir_session=S; a=${text}`;
@@ -257,7 +260,9 @@ export const headerRows: readonly WireRow[] = [
     n: 114,
     kind: 'refusal',
     title: 'A control byte in a header value is refused: 0x01-0x08, 0x0b, 0x0c, 0x0e-0x1f, 0x7f',
-    why: 'measured: the one odd thing that the runtime would forward; 0x00, CR and LF it refuses itself',
+    why:
+      'measured: the one odd thing that the runtime would forward; 0x00, CR and LF it refuses' +
+      ' itself',
     run: async (stand) => {
       const codes = [...Array(0x20).keys(), 0x7f].filter(
         (c) => ![0x00, 0x09, 0x0a, 0x0d].includes(c),

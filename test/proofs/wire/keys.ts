@@ -1,6 +1,7 @@
 /**
- * Rows: the Weir key. Every place in which it may stand, that it never leaves the gateway from any of them, and that what is not a
- * Weir key in the same place is the caller's own. Called by ../wire.ts.
+ * Rows: the Weir key. Every place in which it may stand, that it never leaves the gateway from any
+ * of them, and that what is not a Weir key in the same place is the caller's own. Called by
+ * ../wire.ts.
  */
 import { holds, same } from '../../support/proof.ts';
 import { arrives, type Call, refused, relay, type Stand, type WireRow } from './stand.ts';
@@ -101,7 +102,8 @@ export const keyRows: readonly WireRow[] = [
     n: 27,
     kind: 'change',
     title:
-      'A Weir key in ?key= is accepted and its pair removed; every other pair keeps its bytes and place',
+      'A Weir key in ?key= is accepted and its pair removed; every other pair keeps its bytes' +
+      ' and place',
     why: 'decisions section 2; pairs are found by their decoded name',
     run: async (stand) => {
       const rows = [
@@ -144,7 +146,8 @@ export const keyRows: readonly WireRow[] = [
     n: 28,
     kind: 'change',
     title:
-      "A Weir key beside the caller's own value is cut out; the own value stays, except in X-Weir-*",
+      "A Weir key beside the caller's own value is cut out; the own value stays, except in " +
+      'X-Weir-*',
     why: 'decisions section 2: every valid token in any of these places is removed',
     run: async (stand) => {
       const target = `${stand.plain.path}/k`;

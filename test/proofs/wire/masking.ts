@@ -1,6 +1,7 @@
 /**
- * Rows: what an upstream says about the credential that it was given. It does not reach the caller from a header of any status, nor
- * from an error body in any spelling or coding; what has no credential in it keeps its bytes. Called by ../wire.ts.
+ * Rows: what an upstream says about the credential that it was given. It does not reach the caller
+ * from a header of any status, nor from an error body in any spelling or coding; what has no
+ * credential in it keeps its bytes. Called by ../wire.ts.
  */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { holds, same } from '../../support/proof.ts';
@@ -78,7 +79,8 @@ export const maskingRows: readonly WireRow[] = [
     n: 49,
     kind: 'change',
     title:
-      'An injected credential in an answer header becomes *** on every status; the other lines stay',
+      'An injected credential in an answer header becomes *** on every status; the other ' +
+      'lines stay',
     why: 'decisions section 5: masked on every status',
     run: async (stand) => {
       for (const status of ['200 OK', '302 Found', '404 Not Found', '500 Oops']) {
@@ -125,7 +127,8 @@ export const maskingRows: readonly WireRow[] = [
     kind: 'change',
     cases: ['C024'],
     title:
-      'An error body that shows the credential is masked, sent without coding and with a new Content-Length',
+      'An error body that shows the credential is masked, sent without coding and with a new ' +
+      'Content-Length',
     why: 'digest A5; digests and ETag that no longer fit go too',
     run: async (stand) => {
       const text = `{"error":"bad key ${stand.credential}"}`;
@@ -206,7 +209,8 @@ export const maskingRows: readonly WireRow[] = [
     n: 52,
     kind: 'change',
     title:
-      'An error body that cannot be read safely is replaced by a problem of ours that keeps its status: unknown coding, broken coding, above 8 MiB',
+      'An error body that cannot be read safely is replaced by a problem of ours that keeps ' +
+      'its status: unknown coding, broken coding, above 8 MiB',
     why: 'digest A5: the body cannot be decoded → response_redacted',
     run: async (stand) => {
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: weird'], 'abc'), 400);
@@ -220,7 +224,8 @@ export const maskingRows: readonly WireRow[] = [
     n: 95,
     kind: 'kept',
     title:
-      'An error body of a call that injected nothing streams as it is, whatever its size and coding',
+      'An error body of a call that injected nothing streams as it is, whatever its size and ' +
+      'coding',
     why: 'digest A5: larger and nothing injected → streamed',
     run: async (stand) => {
       const big = Buffer.alloc(9 * 1024 * 1024, 'e');
@@ -251,7 +256,8 @@ export const maskingRows: readonly WireRow[] = [
     kind: 'refusal',
     cases: ['C052'],
     title:
-      'A transport fault is a 502 that names the host at most: closed port, unknown name, TLS error; no URL, no credential, no log line with it',
+      'A transport fault is a 502 that names the host at most: closed port, unknown name, TLS' +
+      ' error; no URL, no credential, no log line with it',
     why: 'a runtime error text can contain the URL with the query credential',
     run: async (stand) => {
       const secret = await stand.secret('query-credential-0123456789');

@@ -1,7 +1,8 @@
 /**
- * The stand of the wire proof: one gateway, three origins on loopback, one tenant; and the few helpers with which a row says what must
- * arrive and what must come back, byte for byte. Header lines are compared as a set of exact lines: their order is the runtime's (a
- * row of its own). Called by the row files beside it and by ../wire.ts.
+ * The stand of the wire proof: one gateway, three origins on loopback, one tenant; and the few
+ * helpers with which a row says what must arrive and what must come back, byte for byte. Header
+ * lines are compared as a set of exact lines: their order is the runtime's (a row of its own).
+ * Called by the row files beside it and by ../wire.ts.
  */
 import net from 'node:net';
 import { freePorts } from '../../../scripts/lib/ports.ts';
@@ -299,6 +300,20 @@ export function comesBack(
   same(vendorLines(answer).sort(), [...lines].sort(), `headers of ${statusLine}`);
   sameBytes(answer.body, body, `body of ${statusLine}`);
   holds(answer.complete, `the answer ${statusLine} is cut`);
+}
+
+/** What a GET of `bound` brings back is exactly what the origin sends. */
+export async function bringsBack(
+  stand: Stand,
+  status: string,
+  lines: readonly string[],
+  body: string | Buffer,
+): Promise<void> {
+  const { answer } = await relay(stand, {
+    target: `${stand.bound.path}/a`,
+    reply: reply(status, lines, body),
+  });
+  comesBack(answer, status, [...lines, sized(body)], body);
 }
 
 /** Waits until a condition holds; gives the milliseconds that it took. */

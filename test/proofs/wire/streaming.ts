@@ -1,6 +1,6 @@
 /**
- * Rows: time. What one side writes reaches the other at once, in both directions, and an end of one side is an end of the other.
- * Called by ../wire.ts.
+ * Rows: time. What one side writes reaches the other at once, in both directions, and an end of
+ * one side is an end of the other. Called by ../wire.ts.
  */
 import type net from 'node:net';
 import { holds, same } from '../../support/proof.ts';
@@ -65,7 +65,8 @@ export const streamingRows: readonly WireRow[] = [
     kind: 'kept',
     cases: ['C055'],
     title:
-      'An event reaches the caller before the next is written, with Accept-Encoding: gzip too; bytes identical, no coding added',
+      'An event reaches the caller before the next is written, with Accept-Encoding: gzip ' +
+      'too; bytes identical, no coding added',
     why: 'digest A3 mechanics: the body streams',
     run: (stand) =>
       both(stand, { headers: ['Accept-Encoding: gzip'] }, async (client, { socket }) => {
@@ -188,7 +189,8 @@ export const streamingRows: readonly WireRow[] = [
     kind: 'kept',
     cases: ['C057'],
     title:
-      'A caller that resets its connection closes the upstream within a second: before the head, in the upload, in the body',
+      'A caller that resets its connection closes the upstream within a second: before the ' +
+      'head, in the upload, in the body',
     why: 'decisions section 4, tiers 1-3',
     run: async (stand) => {
       const took: number[] = [];

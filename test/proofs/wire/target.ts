@@ -1,6 +1,7 @@
 /**
- * Rows: the request target. What the caller wrote behind the name, the URL or the alias is what the origin reads, byte for byte; what
- * two parsers could read differently is refused. Called by ../wire.ts.
+ * Rows: the request target. What the caller wrote behind the name, the URL or the alias is what
+ * the origin reads, byte for byte; what two parsers could read differently is refused. Called by
+ * ../wire.ts.
  */
 import { same } from '../../support/proof.ts';
 import { arrives, type Call, refused, relay, type Stand, type WireRow } from './stand.ts';
@@ -101,7 +102,8 @@ export const targetRows: readonly WireRow[] = [
     n: 60,
     kind: 'kept',
     title:
-      'A query stays as written: a bare ?, ??x, empty pairs, pairs without =, order, repeats, + and %20',
+      'A query stays as written: a bare ?, ??x, empty pairs, pairs without =, order, repeats,' +
+      ' + and %20',
     why: 'digest A3: duplicate pairs survive in order',
     run: (stand) =>
       verbatim(stand, stand.plain.path, [
@@ -156,7 +158,8 @@ export const targetRows: readonly WireRow[] = [
     n: 2,
     kind: 'change',
     title:
-      'A call by URL sends the path and the query of that URL; a collapsed http:/ gets its slash back',
+      'A call by URL sends the path and the query of that URL; a collapsed http:/ gets its ' +
+      'slash back',
     why: 'digest A6 URL pass-through: only the scheme slashes are repaired',
     run: async (stand) => {
       const endpoints = [{ host: '127.0.0.1', port: stand.second.port }];
@@ -276,7 +279,8 @@ export const targetRows: readonly WireRow[] = [
     n: 112,
     kind: 'refusal',
     title:
-      'A URL that is not a plain https target is refused: scheme, user name, backslash, address spelling',
+      'A URL that is not a plain https target is refused: scheme, user name, backslash, ' +
+      'address spelling',
     why: 'digest A6 and A8; decisions section 2',
     run: async (stand) => {
       const odd = [

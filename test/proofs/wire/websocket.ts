@@ -1,6 +1,6 @@
 /**
- * Rows: WebSocket. The upgrade and every frame pass both ways; the answer of an upgrade obeys the same header rules as any other.
- * Called by ../wire.ts.
+ * Rows: WebSocket. The upgrade and every frame pass both ways; the answer of an upgrade obeys the
+ * same header rules as any other. Called by ../wire.ts.
  */
 import { createHash } from 'node:crypto';
 import type net from 'node:net';
@@ -124,7 +124,8 @@ export const websocketRows: readonly WireRow[] = [
     kind: 'kept',
     cases: ['C019'],
     title:
-      'A WebSocket upgrade passes: 101 with the chosen subprotocol, credential injected, frames and the close code both ways',
+      'A WebSocket upgrade passes: 101 with the chosen subprotocol, credential injected, ' +
+      'frames and the close code both ways',
     why: 'decisions section 4, tiers 1-3; RFC 6455',
     run: (stand) =>
       session(
@@ -192,7 +193,8 @@ export const websocketRows: readonly WireRow[] = [
     n: 54,
     kind: 'change',
     title:
-      'The head of a 101 obeys the same rules: credential masked, X-Weir-* and own cookies dropped, call id added',
+      'The head of a 101 obeys the same rules: credential masked, X-Weir-* and own cookies ' +
+      'dropped, call id added',
     why: 'decisions section 5: masked on every status',
     run: (stand) => {
       const lines = [
