@@ -49,6 +49,5 @@ const after = before.replace(
   (_, kind: string) => `<!-- rows: ${kind} -->\n${tables(kind)}\n<!-- end -->`,
 );
 writeFileSync(document, after);
-console.log(
-  `docs/relay-contract.md: ${after.match(/^\| R\d+ /gm)?.length ?? 0} rows${after === before ? ', unchanged' : ''}`,
-);
+const count = after.match(/^\| R\d+ /gm)?.length ?? 0;
+console.log(`docs/relay-contract.md: ${count} rows${after === before ? ', unchanged' : ''}`);

@@ -41,11 +41,8 @@ const oneRowEach: Named = [
     await stillServes(stand);
     const marker = stand.paths.at(-1) as string;
     await until('the last row', async () => (await stand.rows(marker))[0]);
-    const wrong: string[] = [];
-    for (const path of stand.paths) {
-      const rows = await stand.rows(path);
-      if (rows.length !== 1) wrong.push(`${path} ${rows.length}`);
-    }
+    const counts = await stand.rowCounts();
+    const wrong = stand.paths.filter((path) => counts.get(path) !== 1);
     same(wrong, [], 'calls without exactly one row');
     return `${stand.paths.length} calls`;
   },

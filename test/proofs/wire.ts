@@ -46,8 +46,8 @@ export const contractRows: readonly WireRow[] = contractParts
 
 /** The cases of these kinds in the shared list. */
 const cases = (
-  'C001 C003 C004 C005 C007 C008 C009 C011 C012 C014 C015 C017 C018 C019 C021 C023 C024 C026 C028 C029 ' +
-  'C031 C033 C034 C036 C037 C039 C040 C052 C053 C055 C057'
+  'C001 C003 C004 C005 C007 C008 C009 C011 C012 C014 C015 C017 C018 C019 C021 C023 C024 C026 ' +
+  'C028 C029 C031 C033 C034 C036 C037 C039 C040 C052 C053 C055 C057'
 ).split(' ');
 
 const rowsMin = 90;

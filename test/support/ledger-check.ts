@@ -67,12 +67,18 @@ export class Checker {
     const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
     same(
       lists.holds.map((h) => [h.id, h.amountMicros, h.placedAtMs, h.leaseUntilMs]),
-      model.open().sort(byId).map((h) => [h.id, h.micros, h.placedAtMs, h.leaseUntilMs]),
+      model
+        .open()
+        .sort(byId)
+        .map((h) => [h.id, h.micros, h.placedAtMs, h.leaseUntilMs]),
       'open holds',
     );
     same(
       lists.records.map((r) => [r.id, r.state, r.costMicros]),
-      model.liveRecords().sort(byId).map((r) => [r.id, r.state, r.answer?.costMicros ?? null]),
+      model
+        .liveRecords()
+        .sort(byId)
+        .map((r) => [r.id, r.state, r.answer?.costMicros ?? null]),
       'records',
     );
     same(

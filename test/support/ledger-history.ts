@@ -19,7 +19,12 @@ export type Step =
   | { readonly do: 'die'; readonly call: Call; readonly statement: number }
   /** The answer is lost with the object; the caller repeats the call. */
   | { readonly do: 'lose_answer'; readonly call: Call }
-  | { readonly do: 'credit'; readonly id: string; readonly kind: CreditKind; readonly micros: number }
+  | {
+      readonly do: 'credit';
+      readonly id: string;
+      readonly kind: CreditKind;
+      readonly micros: number;
+    }
   | { readonly do: 'configure'; readonly config: LedgerConfig }
   | { readonly do: 'wait'; readonly ms: number }
   /** The alarm runs, early or late, `times` times. */
@@ -241,7 +246,13 @@ class Maker {
     if (dice < 1) return ['renew', id];
     if (dice < 3) return ['release', id, 'test'];
     if (random.chance(3)) return ['settle', 'hld_never', 1, true];
-    const charge = random.of([micros, micros, 0, random.below(micros + 1), micros + random.below(9)]);
+    const charge = random.of([
+      micros,
+      micros,
+      0,
+      random.below(micros + 1),
+      micros + random.below(9),
+    ]);
     return ['settle', id, charge, random.chance(75)];
   }
 
@@ -275,5 +286,4 @@ class Maker {
 }
 
 /** The history of a seed: the same for ever. */
-export const historyOf = (seed: number): Step[] =>
-  new Maker(seed).history(25 + (seed % 50));
+export const historyOf = (seed: number): Step[] => new Maker(seed).history(25 + (seed % 50));

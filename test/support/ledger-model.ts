@@ -432,7 +432,9 @@ export class LedgerModel {
     return { outcome: 'outcome_unknown', recordId: record.id, resolved };
   }
 
-  #recordEnd(op: Extract<EndOp, readonly ['record' | 'free' | 'unknown', ...unknown[]]>): EndAnswer {
+  #recordEnd(
+    op: Extract<EndOp, readonly ['record' | 'free' | 'unknown', ...unknown[]]>,
+  ): EndAnswer {
     const record = this.liveRecords().find((r) => r.id === op[1]);
     if (record === undefined || record.state === 'gone') {
       return op[0] === 'free' ? { outcome: 'freed' } : { outcome: 'unknown_record' };

@@ -166,6 +166,13 @@ export class Stand {
     return results as unknown as CallRecord[];
   }
 
+  /** Rows by path. */
+  async rowCounts(): Promise<ReadonlyMap<string, number>> {
+    const db = await this.gateway.db();
+    const { results } = await db.prepare('select path, count(*) n from calls group by path').all();
+    return new Map(results.map((row) => [String(row.path), Number(row.n)]));
+  }
+
   /** The call's row, once the flush has brought it. */
   row({ path }: Visit): Promise<CallRecord> {
     return until(`the row of ${path}`, async () => (await this.rows(path))[0]);

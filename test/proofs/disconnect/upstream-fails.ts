@@ -117,7 +117,7 @@ const upstreamSilent: readonly Named[] = [
   [
     'a slow reader of a tracked body is not an idle upstream: the whole body, answered',
     async (stand) => {
-      const body = Buffer.alloc(16_000_000, 0x61);
+      const body = Buffer.alloc(10_000_000, 0x61);
       const visit = await stand.visit('idle', reply('200 OK', [], body));
       const { client } = visit;
       await client.until(() => client.bytes.length > 0);

@@ -35,7 +35,7 @@ const cut =
 
 export const answerBodyRows: readonly WireRow[] = [
   {
-    n: 81,
+    n: 82,
     kind: 'kept',
     title: 'A Content-Length answer keeps its length and every byte',
     why: 'digest A3 answers',
@@ -48,7 +48,7 @@ export const answerBodyRows: readonly WireRow[] = [
       ),
   },
   {
-    n: 82,
+    n: 83,
     kind: 'kept',
     title: 'A chunked answer stays chunked and keeps every byte',
     why: 'digest A3 answers',
@@ -62,7 +62,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 47,
+    n: 48,
     kind: 'change',
     title: 'An answer that ends with its connection comes back chunked',
     why: 'the caller’s connection stays open; RFC 9112 6.3',
@@ -75,7 +75,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 83,
+    n: 84,
     kind: 'kept',
     cases: ['C015'],
     title: '204, 205 and 304 come back without a body, their headers kept',
@@ -101,7 +101,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 84,
+    n: 85,
     kind: 'kept',
     title: 'HEAD keeps the Content-Length of the answer, of a 304 too',
     why: 'digest A3 answers; RFC 9110 9.3.2',
@@ -118,7 +118,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 85,
+    n: 86,
     kind: 'kept',
     cases: ['C021'],
     title: 'A gzip body comes back as the same bytes, with its Content-Encoding and Content-Length',
@@ -136,7 +136,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 86,
+    n: 87,
     kind: 'kept',
     cases: ['C023'],
     title:
@@ -154,14 +154,14 @@ export const answerBodyRows: readonly WireRow[] = [
       for (const [coding, body] of coded) {
         await bringsBack(stand, '200 OK', [`Content-Encoding: ${coding}`], body);
         const head = `HTTP/1.1 200 OK\r\nContent-Encoding: ${coding}\r\n${chunked}\r\n\r\n`;
-        const framed = Buffer.from(head + chunk(body.toString('latin1')) + '0\r\n\r\n', 'latin1');
+        const framed = Buffer.from(`${head + chunk(body.toString('latin1'))}0\r\n\r\n`, 'latin1');
         const { answer } = await relay(stand, { target: target(stand), reply: framed });
         comesBack(answer, '200 OK', [`Content-Encoding: ${coding}`, chunked], body);
       }
     },
   },
   {
-    n: 87,
+    n: 88,
     kind: 'kept',
     title: 'A body that is not what its Content-Encoding says comes back as it is',
     why: 'the gateway does not look inside',
@@ -171,7 +171,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 88,
+    n: 89,
     kind: 'kept',
     title: 'No coding is added to a plain body, whatever the caller accepts',
     why: 'digest A3: the body is relayed raw',

@@ -216,7 +216,7 @@ export const answerRows: readonly WireRow[] = [
       ),
   },
   {
-    n: 89,
+    n: 81,
     kind: 'kept',
     title:
       'Redirects 301, 302, 303, 307 and 308 are never followed; Location comes back byte for byte',
@@ -238,7 +238,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 48,
+    n: 47,
     kind: 'change',
     title: "The upstream's header rules edit the answer: remove, then set, then add",
     why: 'digest B5 rule order; registered by the tenant',

@@ -317,7 +317,7 @@ export const headerRows: readonly WireRow[] = [
   },
 ];
 
-/** The received line that equals `line` but for the case of its name; a name that we set has the case of either side. */
+/** The received line that equals `line` but for the case of its name. */
 function own(received: readonly string[], line: string): string {
   return received.find((l) => nameLower(l) === nameLower(line)) ?? line;
 }

@@ -246,7 +246,8 @@ export const maskingRows: readonly WireRow[] = [
       'An error body that was read comes back with a Content-Length, also when it came chunked',
     why: 'it is whole by then; the bytes are the same',
     run: async (stand) => {
-      const text = `HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n${chunk('abc')}${chunk('de')}0\r\n\r\n`;
+      const head = 'HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n';
+      const text = `${head}${chunk('abc')}${chunk('de')}0\r\n\r\n`;
       const { answer } = await relay(stand, { target: `${stand.bound.path}/m`, reply: text });
       comesBack(answer, '400 Bad', [sized('abcde')], 'abcde');
     },

@@ -23,7 +23,7 @@ const at = (stand: Stand): string => `${stand.plain.path}/r`;
 
 export const residueAnswerRows: readonly WireRow[] = [
   {
-    n: 139,
+    n: 146,
     kind: 'residue',
     title: 'Repeated answer lines of Link, Vary and WWW-Authenticate are joined by a comma',
     why: 'measured; equal by RFC 9110 5.3',
@@ -47,21 +47,22 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 141,
+    n: 147,
     kind: 'residue',
     cases: ['C017'],
     title: '1xx answers of an upstream are swallowed; the final answer has only its own headers',
     why: 'decisions section 7; RFC 8297 2: a 103 is a hint',
     run: async (stand) => {
       const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(2);
-      const text = `HTTP/1.1 100 Continue\r\n\r\n${hints}HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`;
+      const interim = `HTTP/1.1 100 Continue\r\n\r\n${hints}HTTP/1.1 102 Processing\r\n\r\n`;
+      const text = `${interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`;
       const { answer } = await relay(stand, { target: at(stand), reply: text });
       comesBack(answer, '200 OK', ['Content-Length: 2'], 'ok');
       holds(!answer.bytes.toString('latin1').includes('HTTP/1.1 10'), 'a 1xx came through');
     },
   },
   {
-    n: 142,
+    n: 148,
     kind: 'residue',
     title:
       '100 Continue comes from the runtime when the body is first read, before the upstream ' +
@@ -81,7 +82,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 144,
+    n: 149,
     kind: 'residue',
     title:
       'The Content-Length of a 304 to GET and of a 204 is dropped, and the Transfer-Encoding ' +
@@ -101,7 +102,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 149,
+    n: 150,
     kind: 'residue',
     title:
       'An upstream that drops a pooled connection as the request arrives makes a 502; here ' +
@@ -137,7 +138,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 150,
+    n: 151,
     kind: 'residue',
     title: 'A caller that only closes its writing side goes unseen until the next write to it',
     why: 'decisions section 7; measured: a FIN is a half-close',
@@ -166,7 +167,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 151,
+    n: 152,
     kind: 'residue',
     title: 'An answer without length that ends by FIN looks complete, wherever it was cut',
     why: 'RFC 9112 8: inherent in close-delimited bodies',
@@ -179,7 +180,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 152,
+    n: 153,
     kind: 'residue',
     title:
       'An answer that the runtime cannot read is a 502 of ours: two lengths, a status outside' +
@@ -189,7 +190,7 @@ export const residueAnswerRows: readonly WireRow[] = [
       const texts = [
         'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok',
         'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n',
-        `HTTP/1.1 600 Odd\r\nX-Echo: ${stand.credential}\r\nX-Weir-Error: 1\r\nContent-Length: 0\r\n\r\n`,
+        `HTTP/1.1 600 Odd\r\nX-Echo: ${stand.credential}\r\nContent-Length: 0\r\n\r\n`,
         `HTTP/1.1 600 Odd\r\nContent-Length: 2\r\n\r\nno`,
         'garbage\r\n\r\n',
         'HTTP/1.1 200 OK\r\nBad Header\r\nContent-Length: 0\r\n\r\n',
@@ -204,7 +205,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 153,
+    n: 154,
     kind: 'residue',
     title:
       'An answer header that must be rewritten (a masked credential, Set-Cookie beside an own' +
@@ -225,7 +226,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 154,
+    n: 155,
     kind: 'residue',
     title:
       'The runtime makes its own Sec-WebSocket-Key and rewrites an offer of permessage-deflate',

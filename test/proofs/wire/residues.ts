@@ -68,7 +68,7 @@ export const residueRows: readonly WireRow[] = [
     ['Cookie: a=1; b=2, c=3'],
   ),
   {
-    n: 140,
+    n: 139,
     kind: 'residue',
     title:
       'A POST, PUT, PATCH, DELETE, OPTIONS or PROPFIND without a body gains Content-Length: ' +
@@ -85,7 +85,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 143,
+    n: 140,
     kind: 'residue',
     title:
       'Trailers and chunk extensions are dropped in both directions, chunk boundaries may ' +
@@ -109,7 +109,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 145,
+    n: 141,
     kind: 'residue',
     title:
       'Unknown and lower-case methods are a 501 of the runtime, CONNECT a 500; neither ' +
@@ -125,7 +125,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 146,
+    n: 142,
     kind: 'residue',
     title: 'fetch percent-encodes " { } ^ and non-ASCII in a path, and \' and non-ASCII in a query',
     why: 'decisions section 7: WHATWG URL; the same characters after one decoding',
@@ -144,7 +144,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 147,
+    n: 143,
     kind: 'residue',
     title:
       'Raw < > and bytes that are not UTF-8 in a target, a raw backtick in a path, a raw " in' +
@@ -167,7 +167,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 148,
+    n: 144,
     kind: 'residue',
     title:
       'A #fragment in a target is dropped by the runtime: what follows it was never for a server',
@@ -180,7 +180,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 155,
+    n: 145,
     kind: 'residue',
     title: 'Spaces around a header value and leading zeros of chunk sizes are not kept',
     why: 'the runtime prints every message anew',

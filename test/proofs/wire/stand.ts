@@ -7,7 +7,7 @@
 import net from 'node:net';
 import { freePorts } from '../../../scripts/lib/ports.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { holds, same } from '../../support/proof.ts';
+import { holds, type Row, same } from '../../support/proof.ts';
 import { exchange, type RawAnswer, RawConnection } from '../../support/raw-client.ts';
 import {
   type Answer,
@@ -29,7 +29,7 @@ export interface WireRow {
   readonly why: string;
   /** Too slow for `npm test`. */
   readonly fullOnly?: true;
-  readonly run: (stand: Stand) => Promise<string | void>;
+  readonly run: (stand: Stand) => ReturnType<Row['run']>;
 }
 
 /** A call as raw parts; framing headers and body are the row's own. */
@@ -243,7 +243,7 @@ export function problemOf(answer: RawAnswer): Record<string, unknown> {
   return JSON.parse(answer.body.toString('utf8')) as Record<string, unknown>;
 }
 
-/** Every header line (Host and `Accept-Encoding: identity` are added), the request line and every body byte. */
+/** Request line, every header line (Host and `Accept-Encoding: identity` are added), every byte. */
 export function arrives(
   request: RecordedRequest,
   line: string,
@@ -271,7 +271,7 @@ export function sameBytes(actual: Buffer, wanted: string | Buffer, what: string)
   throw new Error(`${what}: got ${shown(actual)}, wanted ${shown(bytes)}`);
 }
 
-/** The lines of an answer that are the upstream's; the four that we add must be there, once each. */
+/** The upstream's lines of an answer; the four that we add must be there, once each. */
 export function vendorLines(answer: RawAnswer): string[] {
   const ours = [
     /^x-weir-call-id: call_[0-9A-Z]{26}$/i,

@@ -3,7 +3,7 @@
  * one side is an end of the other. Called by ../wire.ts.
  */
 import type net from 'node:net';
-import { holds, same } from '../../support/proof.ts';
+import { holds, type Row, same } from '../../support/proof.ts';
 import type { RawConnection } from '../../support/raw-client.ts';
 import { chunk, comesBack, open, type Stand, type WireRow, within, write } from './stand.ts';
 
@@ -36,15 +36,14 @@ function headOf(
   });
 }
 
-/** Runs `act` with a client connection that has sent a call to the scripted origin, and that origin's side. */
+type Shown = ReturnType<Row['run']>;
+
+/** Runs `act` with a client that has sent a call to the scripted origin, and that origin's side. */
 async function both(
   stand: Stand,
   call: { method?: string; headers?: readonly string[]; body?: string },
-  act: (
-    client: RawConnection,
-    origin: Awaited<ReturnType<typeof headOf>>,
-  ) => Promise<string | void>,
-): Promise<string | void> {
+  act: (client: RawConnection, origin: Awaited<ReturnType<typeof headOf>>) => Shown,
+): Shown {
   const arrived = headOf(stand);
   const client = await open(stand, { target: `${stand.live.path}/s`, ...call });
   try {

@@ -57,7 +57,7 @@ interface Session {
   readonly atClient: () => Buffer;
 }
 
-/** An open WebSocket between a raw client and the scripted origin, which answers 101 with these lines. */
+/** An open WebSocket between a raw client and the scripted origin, whose 101 has these lines. */
 async function session(
   stand: Stand,
   lines: readonly string[],
