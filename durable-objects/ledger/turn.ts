@@ -126,11 +126,13 @@ export class Turn {
     return ended === null ? { outcome: 'unknown_hold' } : repeatedRelease(ended);
   }
 
-  /** The owner is silent: released in the caller's favour, and listed for an operator. */
+  /**
+   * The owner is silent: released in the caller's favour, and listed for an operator. A record that
+   * was claimed with it had the same lease and is unknown by now.
+   */
   expire(hold: Hold): void {
     this.do(['expire', hold.id, hold.amountMicros]);
     this.#memory.reviews.open(hold.id, hold.amountMicros, this.nowMs);
-    if (hold.recordId !== null) this.#unknown(hold.recordId);
   }
 
   /** What is remembered of a hold that is not open. */

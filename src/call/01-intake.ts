@@ -119,7 +119,9 @@ function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Sc
     if (dropsFromRequest(name, clientIp) && !(upgrade && name === 'upgrade')) drop.push(name);
   }
   if (bytes > headerBytesMax) return err({ code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax });
-  if (nominated !== null) drop.push(...nominatedNames(nominated));
+  const named = nominated === null ? [] : nominatedNames(nominated);
+  drop.push(...named);
+  if (named.includes('accept-encoding')) acceptEncoding = false;
   const found = { drop, rewrite, tokens, targetHost, contentLength, transferEncoding, upgrade, acceptEncoding, contentEncoding };
   return ok(found);
 }

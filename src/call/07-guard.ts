@@ -56,7 +56,7 @@ function judge(call: ReservedCall, policy: EgressPolicy): Judged {
 /** A call to the host that it came in on would be a loop. */
 function isOwnHost(url: string, host: string, port: number): boolean {
   const start = url.indexOf('://') + 3;
-  const authority = url.slice(start, url.indexOf('/', start));
+  const authority = url.slice(start, url.indexOf('/', start)).toLowerCase();
   if (!authority.startsWith(host)) return false;
   const rest = authority.slice(host.length);
   return rest === '' ? port === 443 || port === 80 : rest === `:${port}`;

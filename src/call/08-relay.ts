@@ -96,8 +96,8 @@ function targetUrl(call: GuardedCall): string {
 /** Edits the outgoing copy in place: what is ours goes, what a rule says, then the credentials, each over its own target only. */
 function editHeaders(headers: Headers, call: GuardedCall): void {
   const scan = call.headers;
-  for (const name of scan.drop) headers.delete(name);
   for (const [name, value] of scan.rewrite) headers.set(name, value);
+  for (const name of scan.drop) headers.delete(name);
   if (!scan.acceptEncoding) headers.set('accept-encoding', 'identity');
   restoreAcceptEncoding(headers, call.request);
   if (call.credentials.json.length > 0) headers.delete('content-length');

@@ -1,7 +1,8 @@
 /**
- * 10 evidence: no injected credential leaves in an answer: header values on every status, bodies from 400 on (digest A5).
+ * 10 evidence: no injected credential leaves in an answer: header values and reason on every status, bodies from 300 on (digest A5;
+ * a redirect's body repeats the URL with its query).
  * Promises: an untouched answer keeps its native headers and body; a masked body is identity-encoded with a fresh length; what cannot
- * be shown safely is replaced whole. Must never: read a body below 400, or one of a call that injected nothing. Called by run-call.
+ * be shown safely is replaced whole. Must never: read the body of a success, or one of a call that injected nothing. Called by run-call.
  */
 import { errorBodyBytesMax, errorBodyDecodedBytesMax, errorBodyWaitMs, evidenceBodyBytesMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
@@ -14,27 +15,27 @@ import type { AnsweredCall, EvidencedCall } from './call';
 import { readAll } from './pump';
 
 type Edit = readonly [name: string, value: string | null];
-type HeaderOutcome = Pick<EvidencedCall, 'headerEdits' | 'setCookies'>;
+type HeaderOutcome = Pick<EvidencedCall, 'headerEdits' | 'setCookies' | 'reason'>;
 type BodyOutcome = Pick<EvidencedCall, 'body' | 'evidence' | 'redacted'> & { readonly edits: readonly Edit[] };
 
 /** Refuses: downstream.error, when an error body that must be read breaks before its end. */
 export async function evidence(call: AnsweredCall): Promise<Result<EvidencedCall, Refusal>> {
   const { answer } = call;
-  const headers = judgeHeaders(answer.headers, call.credentials.masks);
-  if (answer.status < 400 || call.credentials.masks.length === 0 || answer.body === null) {
+  const headers = judgeHeaders(answer, call.credentials.masks);
+  if (answer.status < 300 || call.credentials.masks.length === 0 || answer.body === null) {
     return ok({ ...call, ...headers, body: answer.body, evidence: null, redacted: false });
   }
   const body = await judgeBody(answer, call.credentials.masks);
   if (body === null) return err({ code: 'downstream.error', host: call.endpoint.host });
   const { edits, ...outcome } = body;
-  return ok({ ...call, ...outcome, setCookies: headers.setCookies, headerEdits: [...headers.headerEdits, ...edits] });
+  return ok({ ...call, ...headers, ...outcome, headerEdits: [...headers.headerEdits, ...edits] });
 }
 
-/** One pass over the answer's headers. */
-function judgeHeaders(headers: Headers, masks: readonly MaskedSecret[]): HeaderOutcome {
+/** One pass over the answer's headers and its reason phrase. */
+function judgeHeaders({ headers, statusText }: Response, masks: readonly MaskedSecret[]): HeaderOutcome {
   const pairs = [...headers];
   const edits: Edit[] = [];
-  let joined = '';
+  let joined = `${statusText}\n`;
   let cookies = false;
   for (let i = 0; i < pairs.length; i++) {
     const [name, value] = pairs[i] as [string, string];
@@ -43,11 +44,16 @@ function judgeHeaders(headers: Headers, masks: readonly MaskedSecret[]): HeaderO
     if (name === 'set-cookie' && mentionsOwnCookie(value)) cookies = true;
   }
   const hit = masks.length > 0 && headerHit(joined, masks);
-  if (!hit && !cookies) return { headerEdits: edits, setCookies: null };
-  return rewriteHeaders(headers, pairs, masks, edits);
+  if (!hit && !cookies) return { headerEdits: edits, setCookies: null, reason: statusText };
+  return { ...rewriteHeaders(headers, pairs, masks, edits), reason: maskValue(statusText, masks) };
 }
 
-function rewriteHeaders(headers: Headers, pairs: string[][], masks: readonly MaskedSecret[], edits: Edit[]): HeaderOutcome {
+function rewriteHeaders(
+  headers: Headers,
+  pairs: string[][],
+  masks: readonly MaskedSecret[],
+  edits: Edit[],
+): Pick<EvidencedCall, 'headerEdits' | 'setCookies'> {
   for (const [name = '', value = ''] of pairs) {
     if (name === 'set-cookie' || dropsFromAnswer(name)) continue;
     const masked = maskValue(value, masks);
@@ -67,7 +73,7 @@ async function judgeBody(answer: Response, masks: readonly MaskedSecret[]): Prom
   if (plain === null) return withheld;
   const { text, utf8 } = textOf(plain);
   const masking = maskText(text, masks);
-  if (masking.kind === 'unsafe' || (!utf8 && hiddenIn(plain, text, masks))) return withheld;
+  if (masking.kind === 'unsafe' || ((!utf8 || text.includes('\0')) && hiddenIn(plain, text, masks))) return withheld;
   if (masking.kind === 'unchanged') {
     return { body: bytes, evidence: text.slice(0, evidenceBodyBytesMax), redacted: false, edits: [] };
   }
@@ -93,7 +99,7 @@ function textOf(bytes: Uint8Array): { text: string; utf8: boolean } {
   }
 }
 
-/** A body that is not UTF-8 may show a secret in another encoding: lossy UTF-8, or UTF-16 seen without its zero bytes. */
+/** A body may show a secret in another encoding: lossy UTF-8, or UTF-16 seen without its zero bytes (which is valid UTF-8 too). */
 function hiddenIn(bytes: Uint8Array, text: string, masks: readonly MaskedSecret[]): boolean {
   const lossy = new TextDecoder().decode(bytes);
   return [lossy, text.replaceAll('\0', '')].some((t) => t !== text && maskText(t, masks).kind !== 'unchanged');

@@ -26,7 +26,7 @@ export function finalize(call: EvidencedCall, watch: BodyWatch): Response {
     answer.webSocket === null
       ? new Response(bodyOf(call, watch), {
           status: answer.status,
-          statusText: answer.statusText,
+          statusText: call.reason,
           headers: answer.headers,
           encodeBody: 'manual',
         })

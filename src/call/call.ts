@@ -84,6 +84,8 @@ export interface AnsweredCall extends GuardedCall {
 export interface EvidencedCall extends AnsweredCall {
   readonly body: ReadableStream | Uint8Array | null;
   readonly headerEdits: readonly (readonly [name: string, value: string | null])[];
+  /** Reason phrase, masked. */
+  readonly reason: string;
   /** Set-Cookie lines that replace all of the upstream's; `null` keeps them untouched. */
   readonly setCookies: readonly string[] | null;
   /** Masked head of an error body for the call's row. */

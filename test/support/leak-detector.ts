@@ -32,7 +32,7 @@ const depthMax = 3;
 const viewsMax = 4_000;
 const expandedBytesMax = 64 * 1024 * 1024;
 
-/** Everything that shows a canary in `bytes`, each canary and spelling once. */
+/** Every canary that `bytes` show, once, with the plainest spelling that shows it. */
 export function leaksIn(bytes: Buffer, canaries: readonly Canary[]): readonly Leak[] {
   const wanted = canaries.map(({ name, value, core }) => ({
     name,
@@ -41,8 +41,8 @@ export function leaksIn(bytes: Buffer, canaries: readonly Canary[]): readonly Le
   const found = new Map<string, Leak>();
   for (const { text, spelling } of viewsOf(bytes)) {
     for (const { name, texts } of wanted) {
-      if (!texts.some((part) => text.includes(part))) continue;
-      found.set(`${name} ${spelling}`, { canary: name, spelling });
+      if (found.has(name) || !texts.some((part) => text.includes(part))) continue;
+      found.set(name, { canary: name, spelling });
     }
   }
   return [...found.values()];
@@ -72,7 +72,21 @@ function viewsOf(bytes: Buffer): readonly View[] {
 
 function decodedOnce(view: View): readonly View[] {
   const name = (by: string): string => (view.spelling === 'raw' ? by : `${view.spelling} > ${by}`);
+  const texts = textViews(view, name);
+  // What is printable throughout holds no compressed member and no chunk border worth undoing.
+  if (!/[^\t\n\x20-\x7e]/.test(view.text)) return texts;
   const bytes = Buffer.from(view.text, 'latin1');
+  // Most of what base64 decodes to is noise: only what has a magic number is looked at there.
+  const starts = view.spelling.includes('base64') ? [] : [0, ...bodyStarts(bytes)];
+  const found = members(bytes, starts);
+  return [
+    ...texts,
+    ...bodies(bytes).map((body) => ({ text: body.toString('latin1'), spelling: name('chunked') })),
+    ...found.map(({ by, plain }) => ({ text: plain.toString('latin1'), spelling: name(by) })),
+  ];
+}
+
+function textViews(view: View, name: (by: string) => string): readonly View[] {
   return [
     { text: percentDecoded(view.text), spelling: name('percent') },
     { text: view.text.replaceAll('+', ' '), spelling: name('form') },
@@ -80,8 +94,6 @@ function decodedOnce(view: View): readonly View[] {
     { text: htmlDecoded(view.text), spelling: name('html') },
     { text: base64Decoded(view.text), spelling: name('base64') },
     { text: view.text.replaceAll('\0', ''), spelling: name('utf-16') },
-    ...bodies(bytes).map((body) => ({ text: body.toString('latin1'), spelling: name('chunked') })),
-    ...members(bytes).map(({ by, plain }) => ({ text: plain.toString('latin1'), spelling: name(by) })),
   ];
 }
 
@@ -166,8 +178,7 @@ interface Member {
 }
 
 /** Compressed members: by their magic number anywhere; brotli and raw deflate have none and are tried where a body may start. */
-function members(bytes: Buffer): readonly Member[] {
-  const starts = [0, ...bodyStarts(bytes)];
+function members(bytes: Buffer, starts: readonly number[]): readonly Member[] {
   return [
     ...at(bytes, Buffer.from([0x1f, 0x8b, 0x08])).flatMap((i) => inflated(bytes, i, 'gzip')),
     ...[0x01, 0x5e, 0x9c, 0xda]

@@ -7,6 +7,7 @@ import type { LogRow } from '../../src/domain/ledger/entries.ts';
 import type { EndAnswer, EndOp, PlaceAnswer, PlaceOp } from '../../src/domain/ledger/operations.ts';
 import type {
   AuditStep,
+  CreditAnswer,
   HoldView,
   LedgerView,
   Outbox,
@@ -36,12 +37,15 @@ const effects = new Set(['placed', 'settled', 'late_settled', 'released', 'credi
 
 export class Checker {
   readonly #model = new LedgerModel();
+  /** The kinds of answers that came, so that a proof can say that it has seen them all. */
+  readonly seen: Set<string>;
   readonly #first = new Map<string, string>();
   readonly #journal: LogRow[] = [];
   /** What settlements above their hold and late ones may have taken below zero. */
   #above = 0;
 
-  constructor() {
+  constructor(seen: Set<string>) {
+    this.seen = seen;
     this.#model.nowMs = startMs;
   }
 
@@ -93,34 +97,47 @@ export class Checker {
     const model = this.#model;
     switch (step.do) {
       case 'apply':
-        return step.calls.forEach((call, i) => this.#expectCall(call, (answer as unknown[])[i]));
+        for (const [i, call] of step.calls.entries()) {
+          this.#expectCall(call, (answer as unknown[])[i]);
+        }
+        break;
       case 'die':
-        return this.#expectCall(step.call, answer);
+        this.#expectCall(step.call, answer);
+        break;
       case 'lose_answer':
         model.apply(step.call.ends, step.call.places);
         model.restart();
-        return this.#expectCall(step.call, answer);
-      case 'credit': {
-        const wanted = model.credit(step.id, step.kind, step.micros);
-        const [got, seq] = outcomeAndSeq(answer);
-        same(got, wanted === 'credited' ? wanted : wanted.outcome, 'answer to a credit');
-        return this.#repeat(JSON.stringify(step), got, String(seq));
-      }
+        this.#expectCall(step.call, answer);
+        break;
+      case 'credit':
+        this.#expectCredit(step, answer as CreditAnswer);
+        break;
       case 'configure':
-        return same(answer, model.configure(step.config), 'answer to configure');
+        same(answer, model.configure(step.config), 'answer to configure');
+        break;
       case 'wait':
-        return;
+        break;
       case 'alarm':
-        return model.due();
+        model.due();
+        break;
       case 'restart':
-        return model.restart();
+        model.restart();
+        break;
       case 'resolve':
-        return same(answer, model.resolve(step.id, step.resolution), 'answer to resolve');
+        same(answer, model.resolve(step.id, step.resolution), 'answer to resolve');
+        break;
       case 'journal':
-        return this.#take((answer as Outbox).rows, step.keep);
+        this.#take((answer as Outbox).rows, step.keep);
+        break;
       case 'audit':
-        return same((answer as AuditStep).outcome, 'clean', JSON.stringify(answer));
+        same((answer as AuditStep).outcome, 'clean', JSON.stringify(answer));
     }
+  }
+
+  #expectCredit(step: Step & { readonly do: 'credit' }, answer: CreditAnswer): void {
+    const wanted = this.#model.credit(step.id, step.kind, step.micros);
+    same(answer.outcome, wanted, 'answer to a credit');
+    this.#repeat(JSON.stringify(step), answer.outcome, JSON.stringify(answer));
   }
 
   #expectCall({ ends, places }: Call, answer: unknown): void {
@@ -128,8 +145,8 @@ export class Checker {
     for (const op of ends) if (op[0] === 'settle') this.#noteAbove(op);
     const wanted = model.apply(ends, places);
     same(answer, wanted, `answer to ${JSON.stringify({ ends, places })}`);
-    ends.forEach((op, i) => this.#repeatOp(op, wanted.ends[i]));
-    places.forEach((op, i) => this.#repeatOp(op, wanted.places[i]));
+    for (const [i, op] of ends.entries()) this.#repeatOp(op, wanted.ends[i]);
+    for (const [i, op] of places.entries()) this.#repeatOp(op, wanted.places[i]);
   }
 
   /** What this settlement may take beyond what was placed for it; an upper bound. */
@@ -140,9 +157,10 @@ export class Checker {
   }
 
   #repeatOp(op: EndOp | PlaceOp, answer: EndAnswer | PlaceAnswer | undefined): void {
-    if (answer !== undefined) {
-      this.#repeat(JSON.stringify(op), answer.outcome, JSON.stringify(answer));
-    }
+    if (answer === undefined) return;
+    const { outcome } = answer;
+    this.seen.add(`${op[0]}: ${outcome === 'refused' ? answer.refusal.code : outcome}`);
+    this.#repeat(JSON.stringify(op), outcome, JSON.stringify(answer));
   }
 
   #repeat(op: string, outcome: string, answer: string): void {
@@ -198,9 +216,4 @@ export class Checker {
     const ends = [...counts.keys()].filter((name) => name.startsWith('end ')).length;
     same(ends, ended, 'ends in the journal');
   }
-}
-
-function outcomeAndSeq(answer: unknown): [outcome: string, seq: number | undefined] {
-  const { outcome, seq } = answer as { outcome: string; seq?: number };
-  return [outcome, seq];
 }

@@ -147,11 +147,11 @@ export class LedgerModel {
     return sum(this.#chargesToday().map((charge) => charge.micros));
   }
 
-  credit(id: string, kind: BlockKind, micros: number): CreditAnswer | 'credited' {
+  credit(id: string, kind: BlockKind, micros: number): CreditAnswer['outcome'] {
     const known = this.credits.get(id);
     if (known !== undefined) {
       const same = known.kind === kind && known.micros === micros;
-      return same ? 'credited' : { outcome: 'id_conflict' };
+      return same ? 'credited' : 'id_conflict';
     }
     this.credits.set(id, { kind, micros });
     const block: ModelBlock = { id, kind, coins: [] };
@@ -355,7 +355,6 @@ export class LedgerModel {
       hold.ending = 'expired';
       this.#charge(0, hold.tags, hold.coins);
       this.reviews.set(hold.id, { micros: hold.micros, closed: false });
-      if (hold.record !== null) this.#recordEnd(['unknown', hold.record.id]);
     }
   }
 

@@ -106,8 +106,12 @@ class Driven {
 }
 
 /** Runs steps; gives the place and text of the first failure, or `null`. */
-export function runSteps(Core: CoreClass, steps: readonly Step[]): string | null {
-  const checker = new Checker();
+export function runSteps(
+  Core: CoreClass,
+  steps: readonly Step[],
+  seen = new Set<string>(),
+): string | null {
+  const checker = new Checker(seen);
   const driven = new Driven(Core, checker.nowMs);
   let at = 0;
   try {
@@ -138,13 +142,14 @@ export function shrink(Core: CoreClass, steps: readonly Step[]): readonly Step[]
   return left;
 }
 
-/** The first seed of a range whose history fails, with its shrunk history; `null`: none does. */
+/** The first seed of a range whose history fails; `null`: none does. */
 export function firstFailure(
   Core: CoreClass,
   { from, count }: { readonly from: number; readonly count: number },
+  seen = new Set<string>(),
 ): { seed: number; what: string } | null {
   for (let seed = from; seed < from + count; seed += 1) {
-    const what = runSteps(Core, historyOf(seed));
+    const what = runSteps(Core, historyOf(seed), seen);
     if (what !== null) return { seed, what };
   }
   return null;

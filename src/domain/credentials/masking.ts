@@ -49,7 +49,10 @@ export function prepareMask(value: string): MaskedSecret {
   const spellings = spellingsOf(value).filter(
     (spelling) => isMaskable || spelling.length >= maskableSecretCharsMin,
   );
-  const fragments = isMaskable ? base64Fragments(value) : [];
+  // A secret inside a JSON text that is base64 has the fragments of its JSON spelling.
+  const inJson = JSON.stringify(value).slice(1, -1);
+  const spelled = new Set([value, inJson, inJson.replaceAll('/', '\\/')]);
+  const fragments = isMaskable ? [...spelled].flatMap(base64Fragments) : [];
   const searched =
     isMaskable || value === '' ? [...spellings, ...fragments] : [value, ...spellings];
   return { value, spellings, fragments, needles: fewest(searched), isMaskable };

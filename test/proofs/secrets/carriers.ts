@@ -4,7 +4,7 @@
  */
 import { holds, type Row } from '../../support/proof.ts';
 import { leaksIn } from '../../support/leak-detector.ts';
-import { type Scene, search, send } from './scene.ts';
+import { arrivedSince, type Scene, search, send } from './scene.ts';
 
 interface Carrier {
   readonly name: string;
@@ -61,13 +61,14 @@ export const carrierRows = (scene: Scene): readonly Row[] =>
       const path = `/call/elsewhere/c${carrier.query?.(token) ?? ''}`;
       const reached: string[] = [];
       for (const beside of carrier.besideOnly === true ? [token] : [null, token]) {
-        scene.elsewhere.clear();
+        arrivedSince(scene, scene.elsewhere);
         const answer = await send(scene, { path, head, token: beside });
         const leaks = search(scene, answer, `the answer to ${carrier.name}`);
         holds(leaks.length === 0, leaks.join(' | '));
-        if (scene.elsewhere.requests.length > 0) reached.push(beside === null ? 'alone' : 'beside');
+        const got = arrivedSince(scene, scene.elsewhere);
+        if (got.length > 0) reached.push(beside === null ? 'alone' : 'beside');
         else holds(answer.includes('HTTP/1.1 40'), `neither relayed nor refused: ${answer.subarray(0, 60)}`);
-        noToken(scene, carrier.name);
+        noToken(scene, got, carrier.name);
       }
       const opens = carrier.besideOnly === true || reached.includes('alone');
       holds(opens, 'a documented carrier opens the call');
@@ -75,10 +76,8 @@ export const carrierRows = (scene: Scene): readonly Row[] =>
     },
   }));
 
-function noToken(scene: Scene, carrier: string): void {
-  for (const { bytes } of scene.elsewhere.connections) {
-    const leaks = leaksIn(bytes, scene.others);
-    scene.found.push(...leaks);
-    holds(leaks.length === 0, `the origin got ${JSON.stringify(leaks)} from ${carrier}`);
-  }
+function noToken(scene: Scene, got: Buffer, carrier: string): void {
+  const leaks = leaksIn(got, scene.others);
+  scene.found.push(...leaks);
+  holds(leaks.length === 0, `the origin got ${JSON.stringify(leaks)} from ${carrier}`);
 }

@@ -18,11 +18,11 @@ const redirectStatuses = [300, 301, 302, 303, 307, 308];
 
 /** All echo rows. The short form asks for fewer statuses. */
 export function echoRows(scene: Scene, short: boolean): readonly Row[] {
-  const errors = short ? [400, 500] : errorStatuses;
-  const headers = short ? [200, 304, 400] : headerStatuses;
+  const errors = short ? [400] : errorStatuses;
+  const headers = short ? [200, 400] : headerStatuses;
   return [
     ...kinds.map((kind) => received(scene, kind)),
-    ...kinds.map((kind) => bodies(scene, kind, errors)),
+    ...kinds.map((kind, i) => bodies(scene, { kind, statuses: errors, share: short ? [i, 3] : [0, 1] })),
     ...kinds.map((kind) => headerEchoes(scene, kind, headers)),
     statusRow(scene, { name: 'reason phrases', statuses: [200, 302, 400, 500], place: 'reason' }),
     statusRow(scene, { name: 'trailers', statuses: [200, 400], place: 'trailer' }),
@@ -43,9 +43,9 @@ function received(scene: Scene, kind: Kind): Row {
   return {
     name: `${kind}: the upstream gets the credential where it is bound, and no other one`,
     async run() {
-      scene.vendor.clear();
+      const before = scene.vendor.requests.length;
       await send(scene, callOf(kind, '/plain?a=1', 'X-Mine: 1\r\n'));
-      const request = await scene.vendor.arrived();
+      const request = await scene.vendor.arrived(before + 1);
       same(boundValue(scene, kind, request.raw.toString('utf8'), request.target), true, 'bound value');
       const others = kinds.filter((other) => other !== kind).map((other) => scene.canaries[other].core);
       const raw = request.raw.toString('latin1');
@@ -96,13 +96,21 @@ interface EchoOf {
 const none = (leaks: readonly string[]): void =>
   holds(leaks.length === 0, `${leaks.length} leaks: ${leaks.slice(0, 6).join(' | ')}`);
 
-function bodies(scene: Scene, kind: Kind, statuses: readonly number[]): Row {
+interface Bodies {
+  readonly kind: Kind;
+  readonly statuses: readonly number[];
+  /** Every n-th spelling, from this one on; all kinds together see every spelling. */
+  readonly share: readonly [from: number, step: number];
+}
+
+function bodies(scene: Scene, { kind, statuses, share: [from, step] }: Bodies): Row {
   return {
     name: `${kind}: error bodies in ${spellings.length} spellings, in one piece and cut by chunks`,
     async run() {
       const leaks: string[] = [];
       let calls = 0;
       for (const [spelling] of spellings.entries()) {
+        if ((spelling + from) % step !== 0) continue;
         for (const status of statuses) {
           calls += 2;
           leaks.push(...(await echoed(scene, kind, { status, spelling, place: 'body' })));
@@ -178,8 +186,10 @@ function upgradeRow(scene: Scene): Row {
     async run() {
       const leaks: string[] = [];
       for (const kind of webSocketKinds) {
-        const echo = { status: 101, spelling: 0, place: 'upgrade', head: upgrade } as const;
-        leaks.push(...(await echoed(scene, kind, echo)));
+        const path = echoPath(101, 0, 'upgrade');
+        const bytes = await send(scene, callOf(kind, path, upgrade));
+        same(readAnswer(bytes, 'GET', 'fin').status, 101, 'the handshake');
+        leaks.push(...search(scene, bytes, `${kind} ${path}`));
       }
       none(leaks);
     },

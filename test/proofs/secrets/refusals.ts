@@ -83,11 +83,18 @@ async function requestCases(scene: Scene): Promise<readonly Case[]> {
   const tooMany = Array.from({ length: 300 }, (_, i) => `X-H${i}: 1\r\n`).join('');
   return [
     raw('request.header_invalid', 'a control byte in a header', bearer('/x', 'X-Bad: a\x01b\r\n')),
-    raw('request.framing_invalid', 'two transfer codings', { ...bearer('/x', 'Transfer-Encoding: gzip\r\n'), method: 'POST' }),
+    raw('request.framing_invalid', 'two transfer codings', {
+      ...bearer('/x', 'Transfer-Encoding: gzip, chunked\r\n'),
+      method: 'POST',
+    }),
     raw('request.path_invalid', 'a dot segment', bearer('/a/%2e%2e/b')),
     raw('request.url_invalid', 'userinfo in a URL', { path: '/call/https://u:p@api.example.com/' }),
     raw('request.url_too_long', 'a long URL', bearer(`/${'a'.repeat(17 * 1024)}`)),
     raw('request.headers_too_large', 'many headers', bearer('/x', tooMany)),
+    raw('request.body_incomplete', 'a chunk that is none', {
+      ...bearer('/x', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n'),
+      method: 'POST',
+    }),
     raw('payload.too_large', 'a declared length', {
       ...bearer('/x', 'Content-Length: 100000001\r\n'),
       method: 'POST',
@@ -115,7 +122,7 @@ async function accessCases(scene: Scene): Promise<readonly Case[]> {
     by(revoked.token, 'auth.failed'),
     by(scenario.token, 'auth.key_conflict', '/call/bearer/x', `x-api-key: ${viewer.token}\r\n`),
     by(viewer.token, 'authz.forbidden'),
-    by(narrow.token, 'authz.host_forbidden', `/call/http://${scene.vendor.authority}/k/bearer/x`),
+    by(narrow.token, 'authz.upstream_forbidden', `/call/http://${scene.vendor.authority}/k/bearer/x`),
     by(scenario.token, 'authz.denied', '/call/bearer/denied/x'),
   ];
 }
@@ -236,13 +243,13 @@ async function faultCases(scene: Scene): Promise<readonly Case[]> {
 
 /** A closed port, TLS where there is none, names that stop being public: each with a credential in the query and in a header. */
 async function faultUpstreams(scene: Scene): Promise<void> {
-  const { scenario, vendor, closedPort } = scene;
+  const { scenario, closedPort, plainPort } = scene;
   for (const kind of ['query', 'bearer'] as const) {
     const bindings = [bindingOf(kind, `cred://${kind}`)];
     const at = (name: string, fields: object): Promise<string> =>
       scenario.upstream({ name: `${name}-${kind}`, alias: `${name}-${kind}`, bindings, ...fields });
     await at('closed', { scheme: 'http', endpoints: [{ host: '127.0.0.1', port: closedPort }] });
-    await at('tls', { endpoints: [{ host: '127.0.0.1', port: vendor.port }] });
+    await at('tls', { endpoints: [{ host: '127.0.0.1', port: plainPort }] });
     for (const name of ['gone', 'turned']) {
       const endpoints = [{ host: `${name}.example.com`, port: kind === 'query' ? 443 : 8443 }];
       await scenario.upstream({ name: `${name}-${kind}`, endpoints, bindings });

@@ -4,12 +4,13 @@
  * Promises: a canary has characters that every encoder escapes, and a random core that is a leak by itself.
  */
 import { randomBytes } from 'node:crypto';
+import net from 'node:net';
 import { publicName, type DohStub, startDohStub } from '../../support/doh-stub.ts';
 import { freePorts } from '../../../scripts/lib/ports.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type Canary, type Leak, leaksIn } from '../../support/leak-detector.ts';
 import { RawConnection } from '../../support/raw-client.ts';
-import { type RecordingOrigin, reply, startOrigin } from '../../support/recording-origin.ts';
+import { type OriginConnection, type RecordingOrigin, reply, startOrigin } from '../../support/recording-origin.ts';
 import { makeScenario, type Scenario } from '../../support/scenario.ts';
 import { operatorKey, testBindings } from '../../support/test-env.ts';
 import { answerOf } from './vendor.ts';
@@ -38,7 +39,11 @@ export interface Scene {
   /** The Weir key, the operator's key, the master key, a secret that is stored and never bound. */
   readonly others: readonly Canary[];
   readonly closedPort: number;
+  /** Answers a TLS handshake in plain text. */
+  readonly plainPort: number;
   readonly found: Leak[];
+  /** How far each connection of an origin was read. */
+  readonly read: Map<OriginConnection, number>;
   readonly searchedBytes: { count: number };
   readonly dispose: () => Promise<void>;
 }
@@ -58,10 +63,11 @@ export async function setScene(): Promise<Scene> {
   ) as Record<Kind, Canary>;
   const [dns, vendor, elsewhere] = await Promise.all([startDohStub(), startOrigin(), startOrigin()]);
   const [closedPort = 0] = await freePorts(1);
+  const plain = await startPlain();
   vendor.answer((request) => answerOf(request, { canaries, elsewhere: elsewhere.authority }));
   const gateway = await startGateway({
     isolates: 2,
-    allow: [vendor.authority, elsewhere.authority, `127.0.0.1:${closedPort}`],
+    allow: [vendor.port, elsewhere.port, closedPort, plain.port].map((port) => `127.0.0.1:${port}`),
     bindings: {
       EGRESS_RESOLVER: dns.url,
       PLATFORM_SETTINGS: JSON.stringify({ vendor: canaries.platform_setting.value }),
@@ -78,19 +84,31 @@ export async function setScene(): Promise<Scene> {
     canaries,
     others: [unbound, ...ours(scenario.token)],
     closedPort,
+    plainPort: plain.port,
     found: [],
+    read: new Map(),
     searchedBytes: { count: 0 },
     async dispose() {
       await gateway.dispose();
-      await Promise.all([dns.close(), vendor.close(), elsewhere.close()]);
+      await Promise.all([dns.close(), vendor.close(), elsewhere.close(), plain.close()]);
     },
   };
   dns.script('*', publicName);
   await scenario.secret('unbound', unbound.value);
   for (const kind of kinds) await registered(scene, kind);
-  const plain = { name: 'elsewhere', alias: 'elsewhere', scheme: 'http' };
-  await scenario.upstream({ ...plain, endpoints: [{ host: '127.0.0.1', port: elsewhere.port }] });
+  const open = { name: 'elsewhere', alias: 'elsewhere', scheme: 'http' };
+  await scenario.upstream({ ...open, endpoints: [{ host: '127.0.0.1', port: elsewhere.port }] });
   return scene;
+}
+
+async function startPlain(): Promise<{ port: number; close: () => Promise<void> }> {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end('HTTP/1.1 400 This is not TLS\r\n\r\n'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.address() as net.AddressInfo;
+  return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
 /** The gateway's own secrets. The hint of a key, its first eight characters, is shown in lists: the core is what follows. */
@@ -196,6 +214,17 @@ export function search(scene: Scene, bytes: Buffer, where: string): string[] {
   const leaks = leaksIn(bytes, allCanaries(scene));
   scene.found.push(...leaks);
   return leaks.map(({ canary, spelling }) => `${where} shows ${canary} (${spelling})`);
+}
+
+/** What an origin got since the last look. Connections are pooled: forgetting one would blind the search to all that follows on it. */
+export function arrivedSince(scene: Scene, origin: RecordingOrigin): Buffer {
+  return Buffer.concat(
+    origin.connections.map((connection) => {
+      const from = scene.read.get(connection) ?? 0;
+      scene.read.set(connection, connection.bytes.length);
+      return connection.bytes.subarray(from);
+    }),
+  );
 }
 
 /** A plain answer of the vendor for rows that script it themselves. */

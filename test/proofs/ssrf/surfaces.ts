@@ -9,6 +9,7 @@ import { call, letThrough, register, type Scene } from './scene.ts';
 /** The rows; they share the scene of the proof. */
 export const surfaceRows = (scene: Scene): readonly Row[] => [
   selfRow(scene),
+  capitalsRow(scene),
   allowanceRow(scene),
   lookAlikeRow(scene),
   collapsedSlashRow(scene),
@@ -30,8 +31,20 @@ function selfRow(scene: Scene): Row {
       same((await register(scene, asked)).status, 201, 'a name that is not the gateway yet');
       const loop = await call(scene, '/call/self-host/x', { head });
       same(loop, { status: 502, code: 'egress.blocked' }, 'a call that came in on the same host');
-      const upper = await call(scene, '/call/self-host/x', { head: `Host: API.Example.COM:443\r\n` });
-      same(upper, { status: 502, code: 'egress.blocked' }, 'the same in capitals with its port');
+      const withPort = await call(scene, '/call/self-host/x', { head: 'Host: api.example.com:443\r\n' });
+      same(withPort, { status: 502, code: 'egress.blocked' }, 'the same with its port');
+    },
+  };
+}
+
+function capitalsRow(scene: Scene): Row {
+  return {
+    name: 'a call that came in on the same host in capitals is a loop too',
+    async run() {
+      const endpoints = [{ host: 'loop.example.com' }];
+      same((await register(scene, { name: 'loop', endpoints })).status, 201, 'made');
+      const upper = await call(scene, '/call/loop/x', { head: 'Host: Loop.Example.COM\r\n' });
+      same(upper, { status: 502, code: 'egress.blocked' }, 'the call');
     },
   };
 }

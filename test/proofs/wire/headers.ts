@@ -133,6 +133,8 @@ export const headerRows: readonly WireRow[] = [
       await dropped(stand, ['Connection: x-one', 'X-One: 1']);
       await dropped(stand, ['Connection: X-One, close, x-two', 'x-one: 1', 'X-Two: 2', 'X-Two: 3']);
       await dropped(stand, ['Connection: x-one', 'Connection: x-two', 'X-One: 1', 'X-Two: 2']);
+      const coded = ['Connection: accept-encoding', 'Accept-Encoding: gzip'];
+      await dropped(stand, coded, ['Accept-Encoding: identity']);
     },
   },
   {

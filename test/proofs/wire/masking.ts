@@ -214,7 +214,11 @@ export const maskingRows: readonly WireRow[] = [
     why: 'digest A5: the body cannot be decoded → response_redacted',
     run: async (stand) => {
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: weird'], 'abc'), 400);
-      withheld(await answerTo(stand, '429 Slow', ['Content-Encoding: gzip'], 'not gzip'), 429);
+      const slow = ['Content-Encoding: gzip', 'Retry-After: 7', 'Set-Cookie: a=1'];
+      const waits = await answerTo(stand, '429 Slow', slow, 'not gzip');
+      withheld(waits, 429);
+      same(headerOf(waits.lines, 'retry-after'), '7', 'Retry-After');
+      same(headerOf(waits.lines, 'set-cookie'), null, 'other headers of theirs');
       withheld(await answerTo(stand, '500 Oops', [], Buffer.alloc(8 * 1024 * 1024 + 1, 'x')), 500);
       const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: gzip'], bomb), 400);

@@ -137,6 +137,10 @@ export const streamingRows: readonly WireRow[] = [
         );
       });
       await both({ ...stand, live: tracked }, {}, async (client, { socket }) => {
+        write(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc');
+        comesBack(await client.answer(), '200 OK', ['Content-Length: 3'], 'abc');
+      });
+      await both({ ...stand, live: tracked }, {}, async (client, { socket }) => {
         socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc');
         const answer = await client.answer();
         holds(!answer.complete && answer.ended !== 'open', 'a broken tracked answer ended cleanly');

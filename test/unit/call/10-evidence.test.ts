@@ -5,6 +5,7 @@ import { err } from '../../../src/base/result';
 import { evidence } from '../../../src/call/10-evidence';
 import type { EvidencedCall } from '../../../src/call/call';
 import { prepareMask } from '../../../src/domain/credentials/masking';
+import type { PreparedCredentials } from '../../../src/ports/credentials';
 import { answered, brokenBody, noCredentials } from './calls';
 
 const secret = 'sk-vendor-0123456789';
@@ -13,7 +14,7 @@ const injected = { ...noCredentials, masks: [prepareMask(secret)] };
 async function judged(
   body: BodyInit | null,
   init: ResponseInit = {},
-  credentials = injected,
+  credentials: PreparedCredentials = injected,
 ): Promise<EvidencedCall> {
   const answer = new Response(body, init);
   const result = await evidence(answered({ answer, credentials }));

@@ -1,0 +1,188 @@
+/** BufferedCallLog: batches bounded in count and age, rows that a sink did not take, what is dropped and counted. */
+import { describe, expect, it } from 'vitest';
+import { BufferedCallLog } from '../../../../src/adapters/telemetry/call-log';
+import { callLogBatchMax, callLogBufferMax, callLogFlushMs } from '../../../../src/base/limits';
+import type { CallRow } from '../../../../src/ports/evidence';
+
+const startMs = Date.UTC(2030, 0, 1);
+
+const rowOf = (n: number, endedAtMs: number): CallRow => ({
+  id: `call_${n}`,
+  tenantId: 'ten_1',
+  keyId: null,
+  principalId: null,
+  upstreamId: null,
+  surface: 'call',
+  method: 'GET',
+  host: null,
+  path: null,
+  outcome: 'answered',
+  status: 200,
+  code: null,
+  blame: null,
+  startedAtMs: endedAtMs - 5,
+  latencyMs: 5,
+  requestBytes: null,
+  responseBytes: null,
+  evidence: null,
+});
+
+/** Lets everything that can go on go on. */
+const settled = async (): Promise<void> => {
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+};
+
+type Sink = 'takes' | 'fails' | 'hangs';
+
+/** A log with a scripted sink and a clock that moves by `pass`, which ends the waits that are due. */
+function world() {
+  const state = { sink: 'takes' as Sink, nowMs: startMs, pushed: 0 };
+  const batches: string[][] = [];
+  const waits: { dueMs: number; end: () => void }[] = [];
+  const log = new BufferedCallLog({
+    sink: {
+      write: (rows) => {
+        batches.push(rows.map((row) => row.id));
+        if (state.sink === 'fails') return Promise.reject(new Error('no'));
+        return state.sink === 'hangs' ? new Promise(() => undefined) : Promise.resolve();
+      },
+    },
+    nowMs: () => state.nowMs,
+    wait: (ms) =>
+      new Promise((end) => waits.push({ dueMs: state.nowMs + ms, end: () => end(null) })),
+  });
+  const background: Promise<unknown>[] = [];
+  const push = (count = 1): void => {
+    for (let i = 0; i < count; i++) {
+      state.pushed += 1;
+      log.push(rowOf(state.pushed, state.nowMs), (work) => void background.push(work));
+    }
+  };
+  const pass = async (ms: number): Promise<void> => {
+    state.nowMs += ms;
+    for (const wait of waits.splice(0)) {
+      if (wait.dueMs <= state.nowMs) wait.end();
+      else waits.push(wait);
+    }
+    await settled();
+  };
+  const ids = (): string[] => batches.flat();
+  return { log, state, batches, background, push, pass, ids };
+}
+
+describe('a batch', () => {
+  it('is written when its oldest row is callLogFlushMs old, on one waitUntil for all', async () => {
+    const { batches, background, push, pass } = world();
+    push(3);
+    await pass(callLogFlushMs - 1);
+    expect(batches).toEqual([]);
+    await pass(1);
+    expect(batches).toEqual([['call_1', 'call_2', 'call_3']]);
+    expect(background.length).toBe(1);
+  });
+
+  it('has at most callLogBatchMax rows, and a full one does not wait', async () => {
+    const { batches, push } = world();
+    push(callLogBatchMax);
+    await settled();
+    expect(batches.map((batch) => batch.length)).toEqual([callLogBatchMax]);
+  });
+
+  it('is never written twice when the sink took it', async () => {
+    const { ids, push, pass } = world();
+    push(2);
+    await pass(callLogFlushMs);
+    push(1);
+    await pass(callLogFlushMs);
+    expect(ids()).toEqual(['call_1', 'call_2', 'call_3']);
+  });
+
+  it('whose leader died with its context is led by a later call', async () => {
+    const { state, ids, push, pass } = world();
+    push();
+    // The leader's wait never ends: its context is gone.
+    state.nowMs += 2 * callLogFlushMs;
+    push();
+    await pass(callLogFlushMs);
+    expect(new Set(ids())).toEqual(new Set(['call_1', 'call_2']));
+  });
+});
+
+describe('a sink that fails', () => {
+  it('loses nothing up to the bound; order is kept', async () => {
+    const { log, state, batches, push, pass } = world();
+    state.sink = 'fails';
+    push(2);
+    await pass(callLogFlushMs);
+    state.sink = 'takes';
+    await pass(callLogFlushMs);
+    push();
+    await pass(2 * callLogFlushMs);
+    expect(batches.at(-1)).toEqual(['call_1', 'call_2', 'call_3']);
+    expect(log.dropped).toBe(0);
+  });
+
+  it('beyond callLogBufferMax drops the oldest, and counts them', async () => {
+    const { log, state, batches, push, pass } = world();
+    state.sink = 'fails';
+    const over = 7;
+    for (let i = 0; i < callLogBufferMax + over; i++) {
+      push();
+      if (i % callLogBatchMax === 0) await settled();
+    }
+    await pass(2 * callLogFlushMs);
+    state.sink = 'takes';
+    push();
+    await pass(3 * callLogFlushMs);
+    push();
+    await pass(3 * callLogFlushMs);
+    const taken = state.pushed - log.dropped;
+    expect(log.dropped).toBeGreaterThanOrEqual(over);
+    expect(taken).toBeGreaterThanOrEqual(callLogBufferMax - callLogBatchMax);
+    const last = batches.flat().slice(-taken);
+    expect(new Set(last).size).toBe(taken);
+    expect(last).not.toContain('call_1');
+  });
+
+  it('is not asked again with every call', async () => {
+    const { state, batches, push, pass } = world();
+    state.sink = 'fails';
+    push(callLogBatchMax);
+    await pass(callLogFlushMs);
+    const before = batches.length;
+    for (let i = 0; i < 100; i++) {
+      push();
+      await settled();
+    }
+    expect(batches.length - before).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a sink that hangs', () => {
+  it('gets its rows again later: none is lost and uncounted', async () => {
+    const { log, state, ids, push, pass } = world();
+    state.sink = 'hangs';
+    push(3);
+    await pass(callLogFlushMs);
+    state.sink = 'takes';
+    for (let i = 0; i < 30; i++) {
+      push();
+      await pass(callLogFlushMs);
+    }
+    const again = ids().slice(3);
+    expect(
+      again.filter((id) => ['call_1', 'call_2', 'call_3'].includes(id)).length + log.dropped,
+    ).toBe(3);
+  });
+
+  it('never holds more than callLogBufferMax rows, those in flight included', async () => {
+    const { log, state, ids, push } = world();
+    state.sink = 'hangs';
+    for (let i = 0; i < 4; i++) {
+      push(callLogBufferMax / 2);
+      await settled();
+    }
+    // What was handed over and neither ended nor was counted as dropped is still held.
+    expect(new Set(ids()).size - log.dropped).toBeLessThanOrEqual(callLogBufferMax);
+  });
+});
