@@ -10,10 +10,10 @@ import { bundleWorker } from './build.ts';
 import { startVendor, type Vendor } from './demo/vendor.ts';
 import { ensureDemo } from './lib/demo.ts';
 import { type DevEnv, loadDevEnv, saveDevEnv } from './lib/dev-env.ts';
+import { isOurs } from './lib/management.ts';
 import { migrate } from './lib/migrations.ts';
 import { startWorkerd, type Workerd } from './lib/miniflare.ts';
 import { isFree } from './lib/ports.ts';
-import { answers, noteRunning, noteStopped, portInUseBy } from './lib/running.ts';
 
 /** A reason to stop that a person can act on; anything else that is thrown is a bug and shows its stack. */
 class StartError extends Error {}
@@ -43,12 +43,13 @@ function readChoice(): Choice {
 }
 
 /** Says why it cannot run here, before anything is started. */
-async function checkFree({ port, state }: Choice): Promise<void> {
+async function checkFree({ port, state }: Choice, env: DevEnv): Promise<void> {
   if (!(await isFree(port)))
     throw new StartError(`Port ${port} is taken. Free it, or choose another: npm start -- --port ${port + 1}`);
-  const other = await portInUseBy(state);
-  if (other === null) return;
-  throw new StartError(`A Weir already runs on the data in ${state}/, on port ${other}. Stop it, or set WEIR_STATE.`);
+  // Two workerd processes on one database would damage it; one may have outlived a kill -9 of its parent.
+  const { LAST_PORT: last, OPERATOR_KEY: key = '' } = env;
+  if (last === undefined || !(await isOurs(Number(last), key))) return;
+  throw new StartError(`A Weir already runs on the data in ${state}/, on port ${last}. Stop it, or set WEIR_STATE.`);
 }
 
 /** Keeps the vendor's port over restarts, so that the registered upstream stays right; takes another when it is gone. */
@@ -73,12 +74,13 @@ function workerBindings(env: DevEnv, port: number, vendor: Vendor): Record<strin
 }
 
 async function start(choice: Choice): Promise<void> {
-  await checkFree(choice);
   const { port, state } = choice;
   const envFile = `${state}/dev.env`;
   const env = loadDevEnv(envFile);
-  noteRunning(state, port);
+  await checkFree(choice, env);
   const [{ path: bundle }, vendor] = await Promise.all([bundleWorker(), startDemoVendor(env)]);
+  const facts: DevEnv = { ...env, LAST_PORT: String(port), DEMO_PORT: String(vendor.port) };
+  saveDevEnv(envFile, facts);
   const workerd = await startWorkerd({
     bundle,
     isolates: [{ port, bindings: workerBindings(env, port, vendor) }],
@@ -87,11 +89,11 @@ async function start(choice: Choice): Promise<void> {
   });
   stopOnSignal(workerd, vendor, state);
   await migrate(await workerd.db());
-  if (!(await answers(port))) throw new StartError('The gateway refuses this environment; its line above says why.');
-  const made = await ensureDemo({ port, vendorPort: vendor.port, env });
-  const kept: DevEnv = { ...env, ...made, DEMO_PORT: String(vendor.port) };
-  saveDevEnv(envFile, kept);
-  console.log(banner({ port, envFile, key: kept.DEMO_KEY ?? '', vendor }));
+  if (!(await isOurs(port, env.OPERATOR_KEY ?? '')))
+    throw new StartError('The gateway refuses this environment; its line above says why.');
+  const demo: DevEnv = { ...facts, ...(await ensureDemo({ port, vendorPort: vendor.port, env })) };
+  saveDevEnv(envFile, demo);
+  console.log(banner({ port, envFile, key: demo.DEMO_KEY ?? '', vendor }));
 }
 
 /** Ctrl-C reaches us twice: from the terminal and through run.mjs. */
@@ -101,7 +103,6 @@ function stopOnSignal(workerd: Workerd, vendor: Vendor, state: string): void {
     if (stopping) return;
     stopping = true;
     await Promise.allSettled([workerd.dispose(), vendor.close()]);
-    noteStopped(state);
     console.log(`\nWeir stopped. Its data is kept in ${state}/.`);
     process.exit(0);
   };

@@ -8,9 +8,19 @@
 import { assert } from '../../src/base/assert';
 import { ledgerEndedPartMax, ledgerRepeatMs } from '../../src/base/limits';
 import type { EndedHold } from '../../src/domain/ledger/holds';
+import type { Ending, Tags } from '../../src/domain/ledger/operations';
 import { type LedgerSql, text, textOrNull } from './storage';
 
-type Written = readonly [id: string, hold: EndedHold];
+/** An ended hold as a row has it: a tuple, so that the names do not outweigh the numbers. */
+type Written = readonly [
+  id: string,
+  amountMicros: number,
+  placedAtMs: number,
+  ending: Ending,
+  chargeMicros: number,
+  lateMicros: number | null,
+  tags: Tags | null,
+];
 
 export class EndedStore {
   readonly #sql: LedgerSql;
@@ -31,23 +41,23 @@ export class EndedStore {
       .toArray();
     for (const row of rows) {
       const found = parseWritten(text(row, 'body')).find(([other]) => other === id);
-      if (found !== undefined) return found[1];
+      if (found !== undefined) return holdOf(found);
     }
     return null;
   }
 
   /** Writes the holds that ended since the last time. */
   write(ended: ReadonlyMap<string, EndedHold>, atMs: number): void {
-    const sorted = [...ended].sort(([a], [b]) => (a < b ? -1 : 1));
+    const sorted = [...ended.keys()].sort();
     for (let from = 0; from < sorted.length; from += ledgerEndedPartMax) {
       const part = sorted.slice(from, from + ledgerEndedPartMax);
-      const [first, last] = [part[0]?.[0] ?? '', part.at(-1)?.[0] ?? ''];
+      const [first, last] = [part[0] ?? '', part.at(-1) ?? ''];
       this.#sql.exec(
         'INSERT INTO ended (at, id_min, id_max, body) VALUES (?, ?, ?, ?)',
         atMs,
         first,
         last,
-        JSON.stringify(part),
+        JSON.stringify(part.map((id) => writtenOf(id, ended.get(id)))),
       );
       if (this.#idMax === null || last > this.#idMax) this.#idMax = last;
     }
@@ -60,6 +70,24 @@ export class EndedStore {
       nowMs - ledgerRepeatMs,
     );
   }
+}
+
+function writtenOf(id: string, hold: EndedHold | undefined): Written {
+  assert(hold !== undefined, 'an ended hold is gone');
+  const { amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags } = hold;
+  return [id, amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags];
+}
+
+function holdOf([
+  ,
+  amountMicros,
+  placedAtMs,
+  ending,
+  chargeMicros,
+  lateMicros,
+  tags,
+]: Written): EndedHold {
+  return { amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags };
 }
 
 function parseWritten(body: string): readonly Written[] {

@@ -41,6 +41,16 @@ export async function must(request: ApiRequest): Promise<Record<string, unknown>
   throw new Error(`${request.method} ${request.path}: ${status} ${JSON.stringify(body)}`);
 }
 
+/** Whether the gateway on this loopback port knows our operator key, which no other Weir does. */
+export async function isOurs(port: number, operatorKey: string): Promise<boolean> {
+  try {
+    const { status } = await callManagement({ port, key: operatorKey, method: 'GET', path: '/api/v1/tenants' });
+    return status === 200;
+  } catch {
+    return false;
+  }
+}
+
 /** A text field of a document; throws when it is not there. */
 export function textField(document: Record<string, unknown>, name: string): string {
   const value = document[name];

@@ -109,6 +109,14 @@ export const callLogBatchMax = 500;
 export const callLogFlushMs = 1_000;
 /** Rows that wait while the sink does not answer; beyond it the oldest are dropped and counted. */
 export const callLogBufferMax = 5_000;
+/** Wait for one batch to be written, milliseconds; then it counts as not taken and is written again. */
+export const callLogWriteTimeoutMs = 5_000;
+/** Rounds of one keeper: `waitUntil` ends 30 s after the answer, so another request takes over before. */
+export const callLogKeeperRoundsMax = 15;
+/** A call that is still open after this gets its own `waitUntil`, milliseconds; also the error of its latency if its client left before. */
+export const custodyArmMs = 100;
+/** A call that has not armed itself by then has no context left, milliseconds: far beyond any delay of a timer. */
+export const callLapseMs = 3_000;
 /** Calls deleted by one run of the retention job. */
 export const retentionDeleteMax = 5_000;
 

@@ -175,7 +175,7 @@ const cut = (rest: string, slash: number): [string, string] =>
 
 /** Takes `?key=wk_…` out of the query; a `key` pair that is no token is the caller's own. */
 function takeQueryToken(query: RawQuery): { tokens: readonly string[]; rest: RawQuery } {
-  if (query === null || !query.includes('wk_')) return { tokens: [], rest: query };
+  if (query === null || !/wk_|%/.test(query)) return { tokens: [], rest: query };
   const tokens: string[] = [];
   const rest = withoutQueryPairs(query, (name, raw) => {
     const token = name === 'key' ? queryPairValue(raw) : '';

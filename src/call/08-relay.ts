@@ -10,6 +10,7 @@ import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
 import { setQueryPair } from '../domain/relay/query';
 import type { AnsweredCall, GuardedCall } from './call';
+import type { Send } from './custody';
 import { limitBody, readAll } from './pump';
 
 /** What the send needs from outside: the platform's fetch. */
@@ -24,16 +25,19 @@ type Cut = 'overrun' | 'broken';
 export async function relay(
   call: GuardedCall,
   ports: RelayPorts,
-  cancel: AbortController,
+  hold: Send,
 ): Promise<Result<AnsweredCall, Refusal>> {
   let cut: Cut | null = null;
   // workerd would end a chunked body cleanly when its stream errors: the send is cancelled first, so that a part is never a whole.
   const body = await requestBody(call, (why) => {
     cut = why;
-    cancel.abort();
+    hold.cancel();
   });
   if (!body.ok) return body;
-  const sent = await sendOnce(send(call, body.value, ports, cancel.signal), call.upstream.firstByteTimeoutMs);
+  // What went wrong stays here: a runtime's error text can contain the URL.
+  const answer = send(call, body.value, ports, hold.signal).catch(() => 'fault' as const);
+  const sent = await Promise.race([answer, hold.timedOut]);
+  hold.answered();
   if (cut !== null) return err(cutRefusal(cut));
   if (sent === 'timeout') return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
   // Three digits from 600 on are no HTTP status (RFC 9110 15); a Response cannot carry them.
@@ -110,21 +114,4 @@ function editHeaders(headers: Headers, call: GuardedCall): void {
 function restoreAcceptEncoding(headers: Headers, request: Request): void {
   const original = (request.cf as { clientAcceptEncoding?: unknown } | undefined)?.clientAcceptEncoding;
   if (typeof original === 'string') headers.set('accept-encoding', original === '' ? 'identity' : original);
-}
-
-/** One send under the first-byte watchdog. What went wrong stays here: a runtime error text can contain the URL. */
-function sendOnce(answer: Promise<Response>, timeoutMs: number): Promise<Response | 'fault' | 'timeout'> {
-  return new Promise((resolve) => {
-    const watchdog = setTimeout(() => resolve('timeout'), timeoutMs);
-    answer.then(
-      (response) => {
-        clearTimeout(watchdog);
-        resolve(response);
-      },
-      () => {
-        clearTimeout(watchdog);
-        resolve('fault');
-      },
-    );
-  });
 }

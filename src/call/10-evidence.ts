@@ -99,8 +99,8 @@ function textOf(bytes: Uint8Array): { text: string; utf8: boolean } {
   }
 }
 
-/** A body may show a secret in another encoding: lossy UTF-8, or UTF-16 seen without its zero bytes (which is valid UTF-8 too). */
+/** A body may show a secret in another encoding: lossy UTF-8, or UTF-16 (which is valid UTF-8 too). */
 function hiddenIn(bytes: Uint8Array, text: string, masks: readonly MaskedSecret[]): boolean {
-  const lossy = new TextDecoder().decode(bytes);
-  return [lossy, text.replaceAll('\0', '')].some((t) => t !== text && maskText(t, masks).kind !== 'unchanged');
+  const readings = ['utf-8', 'utf-16le', 'utf-16be'].map((label) => new TextDecoder(label).decode(bytes));
+  return readings.some((t) => t !== text && maskText(t, masks).kind !== 'unchanged');
 }

@@ -24,7 +24,7 @@ import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
 import type { EvidencedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
-import { clientClosed, Custody, type Ending } from './custody';
+import { clientClosed, Custody, type Ending, type Send } from './custody';
 import type { BodyEnd } from './pump';
 
 /** What the road needs from outside; made by wiring.ts. */
@@ -61,7 +61,7 @@ export async function runCall(surface: Surface, request: Request, services: Call
     if (!reserved.ok) return life.refuse(reserved.error);
     const guarded = await guard(reserved.value, services, background);
     if (!guarded.ok) return life.refuse(guarded.error);
-    const answered = await relay(guarded.value, services, life.arm());
+    const answered = await relay(guarded.value, services, life.begin(guarded.value.upstream.firstByteTimeoutMs));
     if (!answered.ok) return life.refuse(answered.error);
     const evidenced = await evidence(settle(answered.value));
     if (!evidenced.ok) return life.refuse(evidenced.error);
@@ -89,7 +89,7 @@ class CallLife {
     this.#services = services;
     this.#background = background;
     this.#startedAtMs = services.nowMs();
-    this.#custody = new Custody((ending) => this.#log(ending));
+    this.#custody = new Custody(this.#startedAtMs, (ending, latencyMsMax) => this.#log(ending, latencyMsMax));
   }
 
   of(call: IdentifiedCall): void {
@@ -100,8 +100,14 @@ class CallLife {
     this.#target = target;
   }
 
-  arm(): AbortController {
-    return this.#custody.arm(this.#request.signal, this.#background);
+  /** From here the custody owns the call. */
+  begin(firstByteTimeoutMs: number): Send {
+    return this.#custody.begin({
+      client: this.#request.signal,
+      background: this.#background,
+      log: this.#services.callLog,
+      firstByteTimeoutMs,
+    });
   }
 
   /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
@@ -116,7 +122,9 @@ class CallLife {
   answer(call: EvidencedCall): Response {
     this.#evidence = call.evidence;
     const { status } = call.answer;
-    if (!isFollowed(call)) {
+    if (isFollowed(call)) {
+      this.#custody.arm();
+    } else {
       const code = call.redacted ? 'response.redacted' : null;
       this.#custody.end({ outcome: 'answered', status, code });
     }
@@ -143,7 +151,7 @@ class CallLife {
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
   }
 
-  #log({ outcome, status, code }: Ending): void {
+  #log({ outcome, status, code }: Ending, latencyMsMax: number | null): void {
     const call = this.#call;
     if (call === null) return;
     const target = this.#target;
@@ -163,7 +171,7 @@ class CallLife {
         code,
         blame: outcome === 'cancelled' ? 'caller' : this.#blame,
         startedAtMs: this.#startedAtMs,
-        latencyMs: this.#services.nowMs() - this.#startedAtMs,
+        latencyMs: latencyMsMax ?? this.#services.nowMs() - this.#startedAtMs,
         requestBytes: call.declaredBytes,
         responseBytes: this.#responseBytes,
         evidence: this.#evidence,

@@ -32,8 +32,19 @@ export interface CallRow {
   readonly evidence: string | null;
 }
 
+/** A call that was sent and has not ended. An armed one sees its own end; another one may die with its context. */
+export interface OpenCall {
+  readonly startedAtMs: number;
+  readonly armed: boolean;
+  /** Ends the call as cancelled: nobody else can any more. */
+  lapse(): void;
+}
+
 export interface CallLog {
   push(row: CallRow, background: Background): void;
+  /** Takes note of a call that is being sent, until {@link unwatch}. */
+  watch(call: OpenCall, background: Background): void;
+  unwatch(call: OpenCall): void;
 }
 
 /** Where batches of rows end up: D1 by default, a queue for scale. Repeating a batch must not duplicate a row. */

@@ -3,8 +3,9 @@
  * caller, what other origins and the resolver get, logs, every stored row, every management read (issue 2; cases C005, C024, C052, C053).
  * The detector shows first, on planted leaks, that it sees each spelling.
  */
-import { holds, type Proof, type Row, same } from '../support/proof.ts';
+
 import { leaksIn } from '../support/leak-detector.ts';
+import { holds, type Proof, type Row, same } from '../support/proof.ts';
 import { carrierRows } from './secrets/carriers.ts';
 import { echoRows } from './secrets/echoes.ts';
 import { plantedRows } from './secrets/planted.ts';
@@ -51,7 +52,10 @@ function storeFaultRow(scene: Scene): Row {
       try {
         const sent = { path: '/call/bearer/x', token: key.token, isolate: 1 };
         const bytes = await send(scene, sent);
-        holds(bytes.includes('urn:weir:problem:config.unavailable'), bytes.toString().slice(0, 200));
+        holds(
+          bytes.includes('urn:weir:problem:config.unavailable'),
+          bytes.toString().slice(0, 200),
+        );
         none(search(scene, bytes, 'the answer without a store'));
       } finally {
         await db.prepare('alter table access_keys_away rename to access_keys').run();
@@ -69,7 +73,17 @@ function readsRow(scene: Scene, short: boolean): Row {
     name: 'management reads (every list, every resource, calls with their evidence) show no secret',
     async run() {
       const leaks: string[] = [];
-      const lists = ['tenants', 'principals', 'keys', 'secrets', 'upstreams', 'routes', 'deny-rules', 'projects', 'calls'];
+      const lists = [
+        'tenants',
+        'principals',
+        'keys',
+        'secrets',
+        'upstreams',
+        'routes',
+        'deny-rules',
+        'projects',
+        'calls',
+      ];
       let reads = 0;
       for (const list of lists) {
         let cursor: string | null = null;
@@ -78,7 +92,8 @@ function readsRow(scene: Scene, short: boolean): Row {
           const { status, body } = await scene.gateway.api('GET', `/api/v1/${list}?${query}`);
           same(status, 200, `GET ${list}`);
           leaks.push(...search(scene, Buffer.from(JSON.stringify(body)), `GET ${list}`));
-          reads += 1 + (await details(scene, { list, items: body.data.slice(0, detailsMax), leaks }));
+          reads +=
+            1 + (await details(scene, { list, items: body.data.slice(0, detailsMax), leaks }));
           cursor = body.next_cursor;
           if (cursor === null) break;
         }
@@ -121,12 +136,20 @@ function storeRow(scene: Scene): Row {
         const { results } = await db.prepare(`select * from "${table}"`).all();
         rows += results.length;
         for (let from = 0; from < results.length; from += 200) {
-          const bytes = Buffer.from(results.slice(from, from + 200).map(cells).join('\n'), 'latin1');
+          const bytes = Buffer.from(
+            results
+              .slice(from, from + 200)
+              .map(cells)
+              .join('\n'),
+            'latin1',
+          );
           leaks.push(...search(scene, bytes, `table ${table}`));
         }
       }
       none(leaks);
-      const { results } = await db.prepare('select count(*) as n from calls where evidence is not null').all();
+      const { results } = await db
+        .prepare('select count(*) as n from calls where evidence is not null')
+        .all();
       holds(Number(results[0]?.n) > 100, `evidence rows: ${JSON.stringify(results)}`);
       return `${rows} rows of ${tables.length} tables, ${String(results[0]?.n)} with evidence`;
     },
@@ -137,7 +160,9 @@ function storeRow(scene: Scene): Row {
 const cells = (row: Record<string, unknown>): string =>
   Object.values(row)
     .map((cell) =>
-      Array.isArray(cell) ? Buffer.from(cell).toString('latin1') : Buffer.from(String(cell)).toString('latin1'),
+      Array.isArray(cell)
+        ? Buffer.from(cell).toString('latin1')
+        : Buffer.from(String(cell)).toString('latin1'),
     )
     .join(' ');
 
@@ -147,7 +172,9 @@ async function flushed(scene: Scene): Promise<void> {
   const db = await scene.gateway.db();
   const deadline = Date.now() + flushMaxMs;
   for (;;) {
-    const { results } = await db.prepare(`select count(*) as n from calls where path = '/last'`).all();
+    const { results } = await db
+      .prepare(`select count(*) as n from calls where path = '/last'`)
+      .all();
     if (Number(results[0]?.n) > 0) return;
     holds(Date.now() < deadline, 'the call rows were not written');
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -187,7 +214,11 @@ function originsRow(scene: Scene): Row {
       const stolen = scene.others.filter(({ name }) => seen.has(name)).map(({ name }) => name);
       scene.found.push(...stolen.map((canary) => ({ canary, spelling: 'at the vendor' })));
       same(stolen, [], 'what the vendor must not have');
-      same(kinds.filter((kind) => !seen.has(kind)), [], 'credentials that never reached the vendor');
+      same(
+        kinds.filter((kind) => !seen.has(kind)),
+        [],
+        'credentials that never reached the vendor',
+      );
       return `${got.length} bytes elsewhere, ${vendor.length} at the vendor`;
     },
   };

@@ -6,7 +6,12 @@
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { holds, type Proof, type Row, same } from '../support/proof.ts';
 import { RawConnection } from '../support/raw-client.ts';
-import { type OriginConnection, type RecordingOrigin, reply, startOrigin } from '../support/recording-origin.ts';
+import {
+  type OriginConnection,
+  type RecordingOrigin,
+  reply,
+  startOrigin,
+} from '../support/recording-origin.ts';
 import { makeScenario } from '../support/scenario.ts';
 import { type Defect, readStrictly, type StrictReading } from './smuggling/detector.ts';
 import { startForwarder } from './smuggling/forwarder.ts';
@@ -82,7 +87,11 @@ function plantedRows(): Row[] {
     async run() {
       const { defects } = readStrictly(Buffer.from(bytes, 'latin1'), { marker: '/m/', credential });
       if (kind === null) same(defects, [], 'a clean connection');
-      else holds(defects.some((defect) => defect.kind === kind), `saw ${JSON.stringify(defects)}`);
+      else
+        holds(
+          defects.some((defect) => defect.kind === kind),
+          `saw ${JSON.stringify(defects)}`,
+        );
     },
   }));
 }
@@ -97,7 +106,9 @@ function forwarderRow(run: Run): Row {
       for (const payload of run.corpus) {
         relay.clear();
         await sent(relay.port, aimed(payload, { path: '/m/', token: 'wk_x' }), 200);
-        const readings = relay.received().map((bytes) => readStrictly(bytes, { marker: '/m/', credential }));
+        const readings = relay
+          .received()
+          .map((bytes) => readStrictly(bytes, { marker: '/m/', credential }));
         if (readings.some(({ defects }) => defects.some(isSmuggling))) seen += 1;
       }
       await relay.close();

@@ -4,9 +4,17 @@
  * live on registration's work. Nothing here leaves loopback (ssrf/scene.ts).
  */
 import { holds, type Proof, type Row, same } from '../support/proof.ts';
-import { callTargets, type CorpusRow, corpus, endpointForms, hostsOf } from './ssrf/corpus.ts';
+import { type CorpusRow, callTargets, corpus, endpointForms, hostsOf } from './ssrf/corpus.ts';
 import { resolverRows, resolverUpstreams } from './ssrf/resolver.ts';
-import { call, letThrough, register, type Scene, setScene, smuggle, type Verdict } from './ssrf/scene.ts';
+import {
+  call,
+  letThrough,
+  register,
+  type Scene,
+  setScene,
+  smuggle,
+  type Verdict,
+} from './ssrf/scene.ts';
 import { surfaceRows } from './ssrf/surfaces.ts';
 
 /** Requests in flight: the gateway has one thread, more would only queue. */
@@ -22,21 +30,23 @@ interface Count {
 /** The proof; see the head of this file. */
 export const proof: Proof = {
   name: 'ssrf',
-  title: 'no private address is called or registered, in any spelling, on any surface; public ones are',
+  title:
+    'no private address is called or registered, in any spelling, on any surface; public ones are',
   async stage({ short }) {
     const scene = await setScene();
     const rows = corpus();
     const [block, allow] = [of(rows, 'block'), of(rows, 'allow')];
     const count: Count = { letThrough: new Set(), blocked: new Set() };
     const step = short ? shortStep : 1;
-    await smuggle(scene, [
-      ...smuggledRows(scene, block),
-      ...resolverUpstreams(scene.trap.port),
-    ]);
+    await smuggle(scene, [...smuggledRows(scene, block), ...resolverUpstreams(scene.trap.port)]);
     return {
       rows: [
         ...registrationRows(scene, block, count),
-        ...documentRows(scene, block.filter((_, i) => i % step === 0), count),
+        ...documentRows(
+          scene,
+          block.filter((_, i) => i % step === 0),
+          count,
+        ),
         ...urlRows(scene, { rows: block, short, count }),
         ...guardRows(scene, { rows: block, step, count }),
         ...allowRows(scene, allow, count),
@@ -101,7 +111,8 @@ function documentRows(scene: Scene, rows: readonly CorpusRow[], count: Count): R
           const endpoints = [{ host, port }];
           const fields = { name: `n${posts}`, alias: `a${posts}.example.org`, scheme, endpoints };
           const { status } = await register(scene, fields);
-          if (status !== 400) return `${url} as ${JSON.stringify({ scheme, host, port })}: ${status}`;
+          if (status !== 400)
+            return `${url} as ${JSON.stringify({ scheme, host, port })}: ${status}`;
         }
         return null;
       });
@@ -179,7 +190,8 @@ function guardRows(scene: Scene, { rows, step, count }: GuardCase): Row[] {
   }));
 }
 
-const isGuarded = ({ status, code }: Verdict): boolean => status === 502 && code === 'egress.blocked';
+const isGuarded = ({ status, code }: Verdict): boolean =>
+  status === 502 && code === 'egress.blocked';
 
 /** Registered for real, then called up to the step before the send. */
 function allowRows(scene: Scene, rows: readonly CorpusRow[], count: Count): Row[] {

@@ -84,14 +84,30 @@ export function startCommand(command: string, args: readonly string[], options: 
   };
 }
 
+/** Groups that run now; they end with us, however we end. */
+const running = new Set<ChildProcess>();
+let watched = false;
+
+function endWithUs(): void {
+  watched = true;
+  process.on('exit', () => {
+    for (const child of running) killGroup(child, 'SIGKILL');
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+}
+
 function launch(command: string, args: readonly string[], options: CommandOptions): ChildProcess {
-  return spawn(command, args, {
+  if (!watched) endWithUs();
+  const child = spawn(command, args, {
     cwd: options.cwd,
     env: { ...cleanEnv(), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that it can be ended as a whole, like a terminal does.
     detached: true,
   });
+  running.add(child);
+  child.once('close', () => running.delete(child));
+  return child;
 }
 
 function collect(child: ChildProcess, stream: 'stdout' | 'stderr'): () => string {

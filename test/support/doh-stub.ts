@@ -15,7 +15,11 @@ export interface DohRecord {
 
 /** What one question gets: an answer section, or bytes that are no answer at all. */
 export type DohReply =
-  | { readonly records: readonly DohRecord[]; readonly rcode?: number; readonly truncated?: boolean }
+  | {
+      readonly records: readonly DohRecord[];
+      readonly rcode?: number;
+      readonly truncated?: boolean;
+    }
   | { readonly raw: string; readonly status?: number; readonly location?: string };
 
 /** The answers of one name. `delayMs` comes before the answer. */
@@ -98,7 +102,10 @@ function write(
   const { name, type, reply } = asked;
   if ('raw' in reply) {
     const location = reply.location === undefined ? {} : { location: reply.location };
-    response.writeHead(reply.status ?? 200, { 'content-type': 'application/dns-json', ...location });
+    response.writeHead(reply.status ?? 200, {
+      'content-type': 'application/dns-json',
+      ...location,
+    });
     response.end(reply.raw);
     return;
   }

@@ -140,16 +140,30 @@ function htmlDecoded(text: string): string {
   });
 }
 
-/** Every run of base64 characters, read from each of its first four characters, both alphabets. */
+/**
+ * Every run of base64 characters, read from each of its first four characters, both alphabets. A reading that is neither text for the
+ * most part nor a compressed member is noise: an id, or a run at the wrong alignment.
+ */
 function base64Decoded(text: string): string {
   const runs = text.match(/(?:[A-Za-z0-9+/_-][\r\n]*){16,}/g) ?? [];
   const out: string[] = [];
   for (const run of runs) {
-    const plain = run.replace(/[\r\n]/g, '').replaceAll('-', '+').replaceAll('_', '/');
-    for (let skip = 0; skip < 4; skip += 1)
-      out.push(Buffer.from(plain.slice(skip), 'base64').toString('latin1'));
+    const plain = run
+      .replace(/[\r\n]/g, '')
+      .replaceAll('-', '+')
+      .replaceAll('_', '/');
+    for (let skip = 0; skip < 4; skip += 1) {
+      const reading = Buffer.from(plain.slice(skip), 'base64').toString('latin1');
+      if (isWorthReading(reading)) out.push(reading);
+    }
   }
   return out.join(' ');
+}
+
+function isWorthReading(text: string): boolean {
+  if (/^(?:\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|\x28\xb5\x2f\xfd)/.test(text)) return true;
+  const printable = text.match(/[\x20-\x7e]/g)?.length ?? 0;
+  return printable >= text.length * 0.6;
 }
 
 // ── framing and compression ──

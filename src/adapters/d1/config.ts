@@ -88,7 +88,10 @@ export class D1Config implements Config {
     const view = tenantId === undefined ? undefined : this.#views.get(tenantId);
     if (view === undefined || view.dropped || view.keys.get(hash) === undefined) return null;
     const ageMs = view.ageMs(nowMs);
-    if (ageMs >= this.#ttlMs) await this.#refresh(view, nowMs);
+    const isOutage = view.failedAtMs > view.checkedAtMs;
+    // One call per outage waits for D1; the others get the last good configuration while it is asked again behind them.
+    if (ageMs >= this.#ttlMs && isOutage) this.#refreshBehind(view, nowMs, background);
+    else if (ageMs >= this.#ttlMs) await this.#refresh(view, nowMs);
     else if (ageMs * 2 >= this.#ttlMs) this.#refreshBehind(view, nowMs, background);
     if (view.dropped) return null;
     const nowAgeMs = view.ageMs(nowMs);

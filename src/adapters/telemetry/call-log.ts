@@ -1,18 +1,29 @@
 /**
- * BufferedCallLog: finished calls wait in isolate memory and go to the sink in batches.
- * Promises: a push costs an array write; a batch is bounded in count and age; what the sink does not take stays, up to a bound, then the
- * oldest rows are dropped and counted. Flushing hangs on one request's `waitUntil`, never on every call's.
- * Implements ports/evidence.ts. Called by wiring.ts.
+ * BufferedCallLog: finished calls wait in isolate memory and go to the sink in batches; calls that died with their context get their row.
+ * One keeper per isolate does both: a loop under some request's `waitUntil`, started by the next send or push when there is none, so that
+ * no call pays for a `waitUntil` of its own.
+ * Promises: a push costs an array write; a batch is bounded in count and age; one write at a time, bounded in time; what the sink does not
+ * take stays, up to a bound, then the oldest rows are dropped and counted. Implements ports/evidence.ts. Called by wiring.ts.
  */
-import { callLogBatchMax, callLogBufferMax, callLogFlushMs } from '../../base/limits';
+import {
+  callLapseMs,
+  callLogBatchMax,
+  callLogBufferMax,
+  callLogFlushMs,
+  callLogKeeperRoundsMax,
+  callLogWriteTimeoutMs,
+} from '../../base/limits';
 import type { Background } from '../../ports/config';
-import type { CallLog, CallRow, CallSink } from '../../ports/evidence';
+import type { CallLog, CallRow, CallSink, OpenCall } from '../../ports/evidence';
 
 export class BufferedCallLog implements CallLog {
   /** Rows lost because the sink did not answer for too long. */
   dropped = 0;
   #rows: CallRow[] = [];
-  #flushDueMs = 0;
+  #open = new Set<OpenCall>();
+  /** Until then somebody keeps; it lapses, because the context that keeps may die. Epoch milliseconds. */
+  #keptUntilMs = 0;
+  #inFlight: { readonly rows: CallRow[]; readonly sinceMs: number } | null = null;
   readonly #sink: CallSink;
   readonly #nowMs: () => number;
   readonly #wait: (ms: number) => Promise<unknown>;
@@ -25,37 +36,92 @@ export class BufferedCallLog implements CallLog {
 
   push(row: CallRow, background: Background): void {
     this.#rows.push(row);
+    this.#trim();
     const nowMs = row.startedAtMs + row.latencyMs;
-    if (this.#rows.length >= callLogBatchMax) {
-      background(this.#flush());
-    } else if (this.#flushDueMs <= nowMs) {
-      // The leader of this flush may die with its context; then the due time lapses and the next call leads.
-      this.#flushDueMs = nowMs + 2 * callLogFlushMs;
-      background(this.#wait(callLogFlushMs).then(() => this.#flush()));
-    }
+    if (this.#rows.length >= callLogBatchMax && !this.#isWriting(nowMs)) background(this.#writeBatch());
+    this.#keep(nowMs, background);
   }
 
-  async #flush(): Promise<void> {
-    this.#flushDueMs = 0;
-    while (this.#rows.length > 0) {
-      const batch = this.#rows.splice(0, callLogBatchMax);
-      try {
-        await this.#sink.write(batch);
-      } catch {
-        this.#keep(batch);
-        return;
+  watch(call: OpenCall, background: Background): void {
+    this.#open.add(call);
+    this.#keep(call.startedAtMs, background);
+  }
+
+  unwatch(call: OpenCall): void {
+    this.#open.delete(call);
+  }
+
+  #keep(nowMs: number, background: Background): void {
+    if (this.#keptUntilMs > nowMs) return;
+    this.#extend(nowMs);
+    background(this.#keeper());
+  }
+
+  #extend(nowMs: number): void {
+    this.#keptUntilMs = nowMs + 2 * callLogFlushMs + callLogWriteTimeoutMs;
+  }
+
+  /** Rounds of wait, reap, write; ends early when nothing is left, late enough for `waitUntil`, and hands over by lapsing. */
+  async #keeper(): Promise<void> {
+    for (let round = 0; round < callLogKeeperRoundsMax; round++) {
+      await this.#wait(callLogFlushMs);
+      this.#extend(this.#nowMs());
+      this.#reap();
+      while (this.#rows.length > 0 && !this.#isWriting(this.#nowMs())) {
+        if (!(await this.#writeBatch())) break;
       }
+      if (this.#rows.length === 0 && !this.#hasUnarmed()) break;
     }
+    this.#keptUntilMs = 0;
   }
 
-  /** Puts a batch back in front; the next push makes a new leader after the flush interval. */
-  #keep(batch: CallRow[]): void {
-    this.#rows = batch.concat(this.#rows);
-    const over = this.#rows.length - callLogBufferMax;
-    if (over > 0) {
-      this.#rows.splice(0, over);
-      this.dropped += over;
-    }
-    this.#flushDueMs = this.#nowMs() + callLogFlushMs;
+  /** A live call arms itself after `custodyArmMs`; one that has not by `callLapseMs` has no context left. */
+  #reap(): void {
+    const before = this.#nowMs() - callLapseMs;
+    for (const call of this.#open) if (!call.armed && call.startedAtMs < before) call.lapse();
+  }
+
+  #hasUnarmed(): boolean {
+    for (const call of this.#open) if (!call.armed) return true;
+    return false;
+  }
+
+  /** A write whose context died never comes back: after twice its time its rows wait again. */
+  #isWriting(nowMs: number): boolean {
+    const flight = this.#inFlight;
+    if (flight === null) return false;
+    if (nowMs - flight.sinceMs < 2 * callLogWriteTimeoutMs) return true;
+    this.#putBack(flight.rows);
+    return false;
+  }
+
+  /** One batch, one write at a time; a write that takes too long counts as not taken, and writing it again is harmless. */
+  async #writeBatch(): Promise<boolean> {
+    const rows = this.#rows.splice(0, callLogBatchMax);
+    const flight = { rows, sinceMs: this.#nowMs() };
+    this.#inFlight = flight;
+    const late = this.#wait(callLogWriteTimeoutMs).then(() => false);
+    const written = this.#sink.write(rows).then(
+      () => true,
+      () => false,
+    );
+    const taken = await Promise.race([written, late]);
+    if (this.#inFlight !== flight) return taken;
+    this.#inFlight = null;
+    if (!taken) this.#putBack(rows);
+    return taken;
+  }
+
+  #putBack(rows: CallRow[]): void {
+    this.#inFlight = null;
+    this.#rows = rows.concat(this.#rows);
+    this.#trim();
+  }
+
+  #trim(): void {
+    const over = this.#rows.length + (this.#inFlight?.rows.length ?? 0) - callLogBufferMax;
+    if (over <= 0) return;
+    this.#rows.splice(0, over);
+    this.dropped += over;
   }
 }

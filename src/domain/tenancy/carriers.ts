@@ -40,12 +40,15 @@ export function readCarrier(name: string, value: string): Carried | null {
 /** The token of one list element, or `null` when the element is the caller's own. */
 function tokenOf(name: string, part: string): string | null {
   if (isToken(part)) return part;
+  // `Token wk_…`, `Bearer<TAB>wk_…`, `x-api-key: Bearer wk_…`: any one scheme word, in any carrier.
+  const words = part.split(/[ \t]+/);
+  const last = words.at(-1) ?? '';
+  if (words.length === 2 && isToken(last)) return last;
   if (name === 'authorization') {
     const space = part.indexOf(' ');
     const scheme = part.slice(0, space).toLowerCase();
     const credentials = part.slice(space + 1).trim();
-    if (scheme === 'basic') return basicUser(credentials);
-    return scheme === 'bearer' && isToken(credentials) ? credentials : null;
+    return scheme === 'basic' ? basicUser(credentials) : null;
   }
   // Browser SDKs cannot set headers and offer `openai-insecure-api-key.<key>` as a subprotocol.
   if (name === 'sec-websocket-protocol') {

@@ -2,8 +2,9 @@
  * Carrier rows: the Weir key, wherever an SDK puts it, opens the call and never reaches an origin (case C005, decisions section 2).
  * Each carrier is tried alone and beside `X-Weir-Key`: a second copy must go too.
  */
-import { holds, type Row } from '../../support/proof.ts';
+
 import { leaksIn } from '../../support/leak-detector.ts';
+import { holds, type Row } from '../../support/proof.ts';
 import { arrivedSince, type Scene, search, send } from './scene.ts';
 
 interface Carrier {
@@ -25,11 +26,21 @@ const carriers: readonly Carrier[] = [
   { name: 'Authorization: Bearer', head: (t) => `Authorization: Bearer ${t}` },
   { name: 'authorization: bearer, two spaces', head: (t) => `authorization: bearer  ${t}` },
   { name: 'Authorization: the bare key', head: (t) => `Authorization: ${t}` },
-  { name: 'Authorization: Basic, as user', head: (t) => `Authorization: Basic ${base64(`${t}:x`)}` },
+  {
+    name: 'Authorization: Basic, as user',
+    head: (t) => `Authorization: Basic ${base64(`${t}:x`)}`,
+  },
   { name: 'Authorization: Basic, user alone', head: (t) => `Authorization: Basic ${base64(t)}` },
-  { name: 'Authorization: Basic, as password', head: (t) => `Authorization: Basic ${base64(`u:${t}`)}` },
+  {
+    name: 'Authorization: Basic, as password',
+    head: (t) => `Authorization: Basic ${base64(`u:${t}`)}`,
+  },
   { name: 'Authorization: Token', head: (t) => `Authorization: Token ${t}`, besideOnly: true },
-  { name: 'Authorization: Bearer and a tab', head: (t) => `Authorization: Bearer\t${t}`, besideOnly: true },
+  {
+    name: 'Authorization: Bearer and a tab',
+    head: (t) => `Authorization: Bearer\t${t}`,
+    besideOnly: true,
+  },
   { name: 'x-api-key', head: (t) => `x-api-key: ${t}` },
   { name: 'x-api-key: Bearer', head: (t) => `x-api-key: Bearer ${t}`, besideOnly: true },
   { name: 'x-goog-api-key', head: (t) => `x-goog-api-key: ${t}` },
@@ -43,11 +54,16 @@ const carriers: readonly Carrier[] = [
   { name: '?key= twice', query: (t) => `?key=${t}&key=${t}` },
   { name: '?%6bey=', query: (t) => `?%6bey=${t}` },
   { name: '?key= with every byte escaped', query: (t) => `?key=${everyByte(t)}`, besideOnly: true },
-  { name: '?key= with an escaped underscore', query: (t) => `?key=${t.replace('_', '%5F')}`, besideOnly: true },
+  {
+    name: '?key= with an escaped underscore',
+    query: (t) => `?key=${t.replace('_', '%5F')}`,
+    besideOnly: true,
+  },
   { name: 'two header lines of one name', head: (t) => `x-api-key: mine\r\nx-api-key: ${t}` },
   {
     name: 'all headers at once',
-    head: (t) => `Authorization: Bearer ${t}\r\nx-api-key: ${t}\r\napi-key: ${t}\r\nx-goog-api-key: ${t}`,
+    head: (t) =>
+      `Authorization: Bearer ${t}\r\nx-api-key: ${t}\r\napi-key: ${t}\r\nx-goog-api-key: ${t}`,
   },
 ];
 
@@ -67,7 +83,11 @@ export const carrierRows = (scene: Scene): readonly Row[] =>
         holds(leaks.length === 0, leaks.join(' | '));
         const got = arrivedSince(scene, scene.elsewhere);
         if (got.length > 0) reached.push(beside === null ? 'alone' : 'beside');
-        else holds(answer.includes('HTTP/1.1 40'), `neither relayed nor refused: ${answer.subarray(0, 60)}`);
+        else
+          holds(
+            answer.includes('HTTP/1.1 40'),
+            `neither relayed nor refused: ${answer.subarray(0, 60)}`,
+          );
         noToken(scene, got, carrier.name);
       }
       const opens = carrier.besideOnly === true || reached.includes('alone');

@@ -1,7 +1,7 @@
 /** First rows: one planted leak per spelling, in the kinds of streams that the proof searches; the detector must see each. */
 import { randomBytes } from 'node:crypto';
-import { holds, type Row, same } from '../../support/proof.ts';
 import { type Canary, leaksIn } from '../../support/leak-detector.ts';
+import { holds, type Row, same } from '../../support/proof.ts';
 import { spellings } from './spellings.ts';
 
 const core = randomBytes(15).toString('hex');
@@ -20,7 +20,7 @@ const answer = (body: Buffer): Buffer =>
 
 /** Cut into chunks of seven bytes, as an answer would carry it. */
 function chunks(body: Buffer): Buffer {
-  const parts = [Buffer.from('HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n')];
+  const parts: Buffer[] = [Buffer.from('HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n')];
   for (let at = 0; at < body.length; at += 7) {
     const part = body.subarray(at, at + 7);
     parts.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
@@ -48,7 +48,11 @@ export const plantedRows: readonly Row[] = [
     async run() {
       const reversed = [...value].reverse().join('');
       for (const { write } of spellings) {
-        same(leaksIn(answer(write(reversed)), [byCore, whole]), [], 'a secret that is not the canary');
+        same(
+          leaksIn(answer(write(reversed)), [byCore, whole]),
+          [],
+          'a secret that is not the canary',
+        );
         same(leaksIn(answer(write('***')), [byCore, whole]), [], 'a masked body');
       }
     },

@@ -5,12 +5,17 @@
  */
 import { randomBytes } from 'node:crypto';
 import net from 'node:net';
-import { publicName, type DohStub, startDohStub } from '../../support/doh-stub.ts';
 import { freePorts } from '../../../scripts/lib/ports.ts';
+import { type DohStub, publicName, startDohStub } from '../../support/doh-stub.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type Canary, type Leak, leaksIn } from '../../support/leak-detector.ts';
 import { RawConnection } from '../../support/raw-client.ts';
-import { type OriginConnection, type RecordingOrigin, reply, startOrigin } from '../../support/recording-origin.ts';
+import {
+  type OriginConnection,
+  type RecordingOrigin,
+  reply,
+  startOrigin,
+} from '../../support/recording-origin.ts';
 import { makeScenario, type Scenario } from '../../support/scenario.ts';
 import { operatorKey, testBindings } from '../../support/test-env.ts';
 import { answerOf } from './vendor.ts';
@@ -61,7 +66,11 @@ export async function setScene(): Promise<Scene> {
   const canaries = Object.fromEntries(
     kinds.map((kind) => [kind, canaryOf(kind, kind === 'query' || kind === 'json' ? ' ü☃' : '')]),
   ) as Record<Kind, Canary>;
-  const [dns, vendor, elsewhere] = await Promise.all([startDohStub(), startOrigin(), startOrigin()]);
+  const [dns, vendor, elsewhere] = await Promise.all([
+    startDohStub(),
+    startOrigin(),
+    startOrigin(),
+  ]);
   const [closedPort = 0] = await freePorts(1);
   const plain = await startPlain();
   vendor.answer((request) => answerOf(request, { canaries, elsewhere: elsewhere.authority }));
@@ -116,7 +125,11 @@ const ours = (token: string): Canary[] => [
   { name: 'the Weir key', value: token, core: token.slice(12) },
   { name: 'the operator key', value: operatorKey, core: operatorKey },
   { name: 'the master key', value: testBindings.MASTER_KEYS ?? '', core: 'IiIiIiIiIiIiIiIiIiIiIi' },
-  { name: 'the check secret', value: testBindings.KEY_CHECK_SECRETS ?? '', core: 'ERERERERERERERERERERER' },
+  {
+    name: 'the check secret',
+    value: testBindings.KEY_CHECK_SECRETS ?? '',
+    core: 'ERERERERERERERERERERER',
+  },
 ];
 
 /** All canaries of a scene. */
@@ -141,7 +154,13 @@ export function bindingOf(kind: Kind, secret: string): Record<string, string> {
     case 'basic':
       return { location: 'header', name: 'authorization', injector: 'basic', secret };
     case 'custom':
-      return { location: 'header', name: 'x-custom', injector: 'custom', format: 'K {secret};v=1', secret };
+      return {
+        location: 'header',
+        name: 'x-custom',
+        injector: 'custom',
+        format: 'K {secret};v=1',
+        secret,
+      };
     case 'query':
       return { location: 'query', name: 'apikey', secret };
     case 'json':
@@ -182,16 +201,28 @@ export interface Sent {
 
 /** Sends one request with the Weir key and gives every byte that came back. */
 export async function send(scene: Scene, sent: Sent): Promise<Buffer> {
-  const { method = 'GET', path, head = '', body = '', isolate = 0, token = scene.scenario.token } = sent;
+  const {
+    method = 'GET',
+    path,
+    head = '',
+    body = '',
+    isolate = 0,
+    token = scene.scenario.token,
+  } = sent;
   const key = token === null ? '' : `X-Weir-Key: ${token}\r\n`;
   const length = body.length > 0 ? `Content-Length: ${Buffer.byteLength(body)}\r\n` : '';
   const host = 'Host: gateway.test\r\nConnection: close\r\n';
   const connection = await RawConnection.open(scene.gateway.ports[isolate] ?? 0);
   try {
-    connection.send(Buffer.from(`${method} ${path} HTTP/1.1\r\n${host}${key}${length}${head}\r\n`, 'latin1'));
+    connection.send(
+      Buffer.from(`${method} ${path} HTTP/1.1\r\n${host}${key}${length}${head}\r\n`, 'latin1'),
+    );
     connection.send(Buffer.from(body));
     // 101 does not end by itself.
-    await connection.until(() => connection.ended !== 'open' || isSwitched(connection.bytes), 20_000);
+    await connection.until(
+      () => connection.ended !== 'open' || isSwitched(connection.bytes),
+      20_000,
+    );
     return connection.bytes;
   } finally {
     connection.close();

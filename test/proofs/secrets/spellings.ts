@@ -44,12 +44,15 @@ const htmlNamed = (secret: string): string =>
 
 /** Base64 of a longer text in which the secret starts at this offset modulo three. */
 const base64At = (secret: string, offset: number, coding: BufferEncoding = 'base64'): string =>
-  Buffer.from(`${'k='.padStart(3 + offset, '=')}${secret} and what stands behind it`).toString(coding);
+  Buffer.from(`${'k='.padStart(3 + offset, '=')}${secret} and what stands behind it`).toString(
+    coding,
+  );
 
 const packed = (name: string, coding: string, pack: (plain: Buffer) => Buffer): Spelling => ({
   name,
   coding,
-  write: (secret) => pack(Buffer.from(`{"error":"bad key ${secret} was sent","pad":"${'x'.repeat(64)}"}`)),
+  write: (secret) =>
+    pack(Buffer.from(`{"error":"bad key ${secret} was sent","pad":"${'x'.repeat(64)}"}`)),
   text: false,
 });
 
@@ -63,7 +66,9 @@ const utf16 = (name: string, order: (bytes: Buffer) => Buffer): Spelling => ({
 export const spellings: readonly Spelling[] = [
   text('raw', (secret) => secret),
   text('percent, component', encodeURIComponent),
-  text('percent, every byte, upper case', (secret) => percentAll(secret, (hex) => hex.toUpperCase())),
+  text('percent, every byte, upper case', (secret) =>
+    percentAll(secret, (hex) => hex.toUpperCase()),
+  ),
   text('percent, every byte, lower case', (secret) => percentAll(secret, (hex) => hex)),
   text('percent, form', (secret) => new URLSearchParams({ q: secret }).toString()),
   text('JSON, as written', (secret) => JSON.stringify(secret)),
@@ -72,7 +77,9 @@ export const spellings: readonly Spelling[] = [
   text('JSON in JSON', (secret) => JSON.stringify(JSON.stringify({ key: secret }))),
   text('HTML, named', htmlNamed),
   text('HTML, every character decimal', (secret) => htmlAll(secret, (code) => `&#${code};`)),
-  text('HTML, every character hexadecimal', (secret) => htmlAll(secret, (code) => `&#x${code.toString(16)};`)),
+  text('HTML, every character hexadecimal', (secret) =>
+    htmlAll(secret, (code) => `&#x${code.toString(16)};`),
+  ),
   text('base64', (secret) => Buffer.from(secret).toString('base64')),
   text('base64 in a longer text, first alignment', (secret) => base64At(secret, 0)),
   text('base64 in a longer text, second alignment', (secret) => base64At(secret, 1)),

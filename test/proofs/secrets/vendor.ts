@@ -32,6 +32,10 @@ interface Vendor {
 export const echoPath = (status: number, spelling: number, place: Place): string =>
   `/e/${status}/${spelling}/${place}`;
 
+/** A reason phrase is ASCII; a secret that is not is written escaped. */
+const printable = (secret: string): string =>
+  /^[\x20-\x7e]*$/.test(secret) ? secret : encodeURIComponent(secret);
+
 const noBody = new Set([204, 304]);
 
 /** Writes the answer of one request. */
@@ -64,7 +68,8 @@ function echo({ status, place, spelling, secret, vendor, key }: Echo): Buffer {
   const written = spelling.write(secret);
   const text = written.toString('latin1');
   const type = 'Content-Type: application/json';
-  const coded = spelling.coding === undefined ? [type] : [type, `Content-Encoding: ${spelling.coding}`];
+  const coded =
+    spelling.coding === undefined ? [type] : [type, `Content-Encoding: ${spelling.coding}`];
   switch (place) {
     case 'body':
       return reply(`${status} Echo`, coded, written);
@@ -73,17 +78,24 @@ function echo({ status, place, spelling, secret, vendor, key }: Echo): Buffer {
     case 'header':
       return plain(status, [`X-Echo: ${text}`, `X-Other: untouched`]);
     case 'location':
-      return plain(status, [`Location: http://${vendor.elsewhere}/?key=${encodeURIComponent(secret)}&e=${text}`]);
+      return plain(status, [
+        `Location: http://${vendor.elsewhere}/?key=${encodeURIComponent(secret)}&e=${text}`,
+      ]);
     case 'cookie':
       return plain(status, [`Set-Cookie: a=1; Path=/`, `Set-Cookie: seen="${text}"; Secure`]);
     case 'challenge':
       return plain(status, [`WWW-Authenticate: Bearer error_description="${text}"`]);
     case 'reason':
-      return plain(status, [], `bad key ${secret.replaceAll(/[^\x20-\x7e]/g, '')}`);
+      return plain(status, [], `bad key ${printable(secret)}`);
     case 'trailer':
       return trailer(status, text);
     case 'upgrade':
-      return plain(status, [`X-Echo: ${text}`, 'Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${acceptOf(key)}`]);
+      return plain(status, [
+        `X-Echo: ${text}`,
+        'Upgrade: websocket',
+        'Connection: Upgrade',
+        `Sec-WebSocket-Accept: ${acceptOf(key)}`,
+      ]);
   }
 }
 
@@ -104,7 +116,9 @@ function chunked(status: number, headers: readonly string[], body: Buffer): Buff
     const part = body.subarray(at, at + 7);
     parts.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
   }
-  const head = [`HTTP/1.1 ${status} Echo`, ...headers, 'Transfer-Encoding: chunked', '', ''].join('\r\n');
+  const head = [`HTTP/1.1 ${status} Echo`, ...headers, 'Transfer-Encoding: chunked', '', ''].join(
+    '\r\n',
+  );
   return Buffer.concat([Buffer.from(head), ...parts, Buffer.from('0\r\n\r\n')]);
 }
 

@@ -77,7 +77,8 @@ export function readStrictly(bytes: Buffer, wanted: Wanted): StrictReading {
     if (target !== null && !target.startsWith(wanted.marker))
       defects.push({ kind: 'second request', detail: quote(requestLine) });
     defects.push(...lines.flatMap(lineDefects), ...framingDefects(lines));
-    if (!takeBody(cursor, lines)) defects.push({ kind: 'chunk framing', detail: quote(requestLine) });
+    if (!takeBody(cursor, lines))
+      defects.push({ kind: 'chunk framing', detail: quote(requestLine) });
   }
   if (targets.length > 1) defects.push({ kind: 'second request', detail: targets.join(' ') });
   if (bytes.toString('latin1').split(wanted.credential).length > 2)
@@ -120,7 +121,10 @@ function framingDefects(lines: readonly string[]): Defect[] {
   const codings = valuesOf(lines, 'transfer-encoding');
   const defects: Defect[] = [];
   if (lengths.length > 0 && codings.length > 0)
-    defects.push({ kind: 'length and chunked', detail: quote([...lengths, ...codings].join('; ')) });
+    defects.push({
+      kind: 'length and chunked',
+      detail: quote([...lengths, ...codings].join('; ')),
+    });
   if (codings.length > 1 || codings.some((coding) => coding !== 'chunked'))
     defects.push({ kind: 'transfer coding', detail: quote(codings.join('; ')) });
   if (lengths.length > 1 || lengths.some((length) => !/^(?:0|[1-9]\d*)$/.test(length)))

@@ -23,7 +23,9 @@ export async function startForwarder(line: string): Promise<Forwarder> {
     socket.on('end', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
   });
   const target = await listening(origin);
-  const relay = net.createServer({ allowHalfOpen: true }, (client) => forward(client, target, line));
+  const relay = net.createServer({ allowHalfOpen: true }, (client) =>
+    forward(client, target, line),
+  );
   const port = await listening(relay);
   return {
     port,
@@ -43,7 +45,9 @@ function forward(client: net.Socket, target: number, line: string): void {
   upstream.on('error', () => client.destroy());
   client.once('data', (first: Buffer) => {
     const end = first.indexOf('\n') + 1;
-    upstream.write(Buffer.concat([first.subarray(0, end), Buffer.from(`${line}\r\n`), first.subarray(end)]));
+    upstream.write(
+      Buffer.concat([first.subarray(0, end), Buffer.from(`${line}\r\n`), first.subarray(end)]),
+    );
     client.pipe(upstream);
   });
   upstream.pipe(client);

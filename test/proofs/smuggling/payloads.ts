@@ -34,9 +34,7 @@ export interface Aim {
 export function aimed(payload: Payload, aim: Aim): Buffer {
   const start = /^(\S+) ([^\s?]*)/.exec(payload.raw);
   const raw =
-    start === null
-      ? payload.raw
-      : `${start[1]} ${aim.path}${payload.raw.slice(start[0].length)}`;
+    start === null ? payload.raw : `${start[1]} ${aim.path}${payload.raw.slice(start[0].length)}`;
   const lineEnd = raw.indexOf('\n') + 1;
   const firstHeader = raw.slice(lineEnd).search(/\r?\n/) > 0;
   const at = firstHeader ? raw.indexOf('\n', lineEnd) + 1 : lineEnd;

@@ -57,7 +57,9 @@ export function hostsOf(url: string): readonly string[] {
  */
 export function callTargets(url: string): readonly string[] {
   const secure = url.replace(/^http:/i, 'https:');
-  const escaped = [...url].map((char) => (/[\s\x00-\x1f]/.test(char) ? percent(char) : char)).join('');
+  const escaped = [...url]
+    .map((char) => (/[\s\x00-\x1f]/.test(char) ? percent(char) : char))
+    .join('');
   return [...new Set([url, secure, escaped, encodeURI(url), encodeURIComponent(url)])];
 }
 

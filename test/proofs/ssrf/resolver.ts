@@ -64,7 +64,9 @@ const unresolved: Readonly<Record<string, DohScript>> = {
   'a record without text': { a: { raw: '{"Status":0,"Answer":[{"type":1,"TTL":60,"data":7}]}' } },
   'HTTP 500': { a: { raw: JSON.stringify({ Status: 0 }), status: 500 } },
   'a redirect, which is not followed': { a: { raw: '', status: 302, location: '/elsewhere' } },
-  'more addresses than any vendor has': { a: a(Array.from({ length: 65 }, (_, i) => `8.8.4.${i}`)) },
+  'more addresses than any vendor has': {
+    a: a(Array.from({ length: 65 }, (_, i) => `8.8.4.${i}`)),
+  },
   'an answer beyond the byte limit': { a: { raw: `{"Status":0,"x":"${'x'.repeat(70_000)}"}` } },
 };
 
@@ -94,7 +96,9 @@ function named(scripts: Readonly<Record<string, DohScript>>, wanted: Wanted): Sc
 export const resolverUpstreams = (trapPort: number): readonly Smuggled[] => [
   ...scripted
     .filter(({ wanted }) => wanted !== letThrough)
-    .map(({ label, name }): Smuggled => ({ name: label, host: name, port: trapPort, scheme: 'https' })),
+    .map(
+      ({ label, name }): Smuggled => ({ name: label, host: name, port: trapPort, scheme: 'https' }),
+    ),
   { name: 'slow', host: 'slow.example.com', port: trapPort, scheme: 'https' },
   { name: 'recovers', host: 'recovers.example.com', port: 443, scheme: 'https' },
 ];
@@ -124,7 +128,11 @@ function scriptedRow(scene: Scene, { title, label, name, script, wanted }: Scrip
       same(made.status, passes ? 201 : 400, `registration of ${name}`);
       const authority = passes ? name : `${name}:${scene.trap.port}`;
       const byName = passes ? `${label}-api` : label;
-      const shapes = [`/call/${byName}/x`, `/call/https://${authority}/x`, `/call/https:/${authority}/x`];
+      const shapes = [
+        `/call/${byName}/x`,
+        `/call/https://${authority}/x`,
+        `/call/https:/${authority}/x`,
+      ];
       if (!passes) shapes.push(`/proxy/${label}/x`);
       for (const shape of shapes) {
         const verdict = await call(scene, shape, { isolate: 1 });
@@ -193,7 +201,11 @@ function rebindingRow(scene: Scene): Row {
     async run() {
       const name = 'turns.example.com';
       scene.dns.script(name, { a: a(good, 0) });
-      same((await register(scene, { name: 'turns', endpoints: [{ host: name }] })).status, 201, 'made');
+      same(
+        (await register(scene, { name: 'turns', endpoints: [{ host: name }] })).status,
+        201,
+        'made',
+      );
       scene.dns.script(name, { a: a(['127.0.0.1'], 0) });
       return within(scene, { target: '/call/turns/x', wanted: 'egress.blocked', seconds: 32 });
     },

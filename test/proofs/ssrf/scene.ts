@@ -4,8 +4,8 @@
  * guard ends as `credential.unavailable`, one step before the send; and nothing is called that the pure rules let through by mistake.
  */
 import net from 'node:net';
-import { type DohStub, startDohStub } from '../../support/doh-stub.ts';
 import { freePorts } from '../../../scripts/lib/ports.ts';
+import { type DohStub, startDohStub } from '../../support/doh-stub.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { exchange } from '../../support/raw-client.ts';
 import { type RecordingOrigin, startOrigin } from '../../support/recording-origin.ts';
@@ -111,9 +111,13 @@ const binding = (scene: Scene): object => ({
 /** Writes upstreams, each with a route for everything, into the store itself. */
 export async function smuggle(scene: Scene, upstreams: readonly Smuggled[]): Promise<void> {
   const db = await scene.gateway.db();
-  const rows = JSON.stringify(upstreams.map((upstream, i) => ({ ...upstream, id: `ups_sql_${upstream.name}_${i}` })));
+  const rows = JSON.stringify(
+    upstreams.map((upstream, i) => ({ ...upstream, id: `ups_sql_${upstream.name}_${i}` })),
+  );
   const source = { kind: 'secret', secretId: scene.secretId, field: 'absent' };
-  const bindings = [{ location: 'header', name: 'x-credential', injector: 'api_key', format: null, source }];
+  const bindings = [
+    { location: 'header', name: 'x-credential', injector: 'api_key', format: null, source },
+  ];
   const id = `value ->> 'id'`;
   const endpoint = `json_array(json_object('host', value ->> 'host', 'port', value ->> 'port'))`;
   const { tenantId } = scene.scenario;
@@ -138,7 +142,10 @@ export async function smuggle(scene: Scene, upstreams: readonly Smuggled[]): Pro
     )
     .bind(rows, tenantId)
     .run();
-  await db.prepare('update tenants set config_version = config_version + 1 where id = ?1').bind(tenantId).run();
+  await db
+    .prepare('update tenants set config_version = config_version + 1 where id = ?1')
+    .bind(tenantId)
+    .run();
 }
 
 /** One GET with raw bytes in the request target. */

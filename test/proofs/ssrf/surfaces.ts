@@ -31,7 +31,9 @@ function selfRow(scene: Scene): Row {
       same((await register(scene, asked)).status, 201, 'a name that is not the gateway yet');
       const loop = await call(scene, '/call/self-host/x', { head });
       same(loop, { status: 502, code: 'egress.blocked' }, 'a call that came in on the same host');
-      const withPort = await call(scene, '/call/self-host/x', { head: 'Host: api.example.com:443\r\n' });
+      const withPort = await call(scene, '/call/self-host/x', {
+        head: 'Host: api.example.com:443\r\n',
+      });
       same(withPort, { status: 502, code: 'egress.blocked' }, 'the same with its port');
     },
   };
@@ -54,17 +56,46 @@ function allowanceRow(scene: Scene): Row {
     name: 'EGRESS_ALLOW opens exactly its pairs: another port, name or spelling of loopback stays shut',
     async run() {
       const { port } = scene.origin;
-      const beside = ['127.0.0.2', 'localhost', '127.1', '0.0.0.0', '[::1]', '[::ffff:127.0.0.1]', '127.0.0.1.'];
-      const pairs = [...beside.map((host) => ({ host, port })), { host: '127.0.0.1', port: scene.trap.port }];
+      const beside = [
+        '127.0.0.2',
+        'localhost',
+        '127.1',
+        '0.0.0.0',
+        '[::1]',
+        '[::ffff:127.0.0.1]',
+        '127.0.0.1.',
+      ];
+      const pairs = [
+        ...beside.map((host) => ({ host, port })),
+        { host: '127.0.0.1', port: scene.trap.port },
+      ];
       for (const [i, endpoint] of pairs.entries()) {
-        const fields = { name: `beside-${i}`, alias: `beside-${i}`, scheme: 'http', endpoints: [endpoint] };
-        same((await register(scene, fields)).status, 400, `registration of ${JSON.stringify(endpoint)}`);
+        const fields = {
+          name: `beside-${i}`,
+          alias: `beside-${i}`,
+          scheme: 'http',
+          endpoints: [endpoint],
+        };
+        same(
+          (await register(scene, fields)).status,
+          400,
+          `registration of ${JSON.stringify(endpoint)}`,
+        );
         const target = `http://${endpoint.host}:${endpoint.port}/x`;
         same((await call(scene, `/call/${target}`)).status, 400, target);
       }
-      const open = { name: 'open', alias: 'open', scheme: 'http', endpoints: [{ host: '127.0.0.1', port }] };
+      const open = {
+        name: 'open',
+        alias: 'open',
+        scheme: 'http',
+        endpoints: [{ host: '127.0.0.1', port }],
+      };
       same((await register(scene, open)).status, 201, 'the pair itself');
-      same((await call(scene, `/call/http://127.0.0.1:${port}/x`)).code, letThrough, 'a call of the pair');
+      same(
+        (await call(scene, `/call/http://127.0.0.1:${port}/x`)).code,
+        letThrough,
+        'a call of the pair',
+      );
     },
   };
 }
@@ -108,7 +139,12 @@ function collapsedSlashRow(scene: Scene): Row {
     async run() {
       const host = 'allowed.example.com';
       same((await call(scene, `/call/https:/${host}/x`)).code, letThrough, 'https:/');
-      for (const text of [`ht%0atp:/${host}/`, `https:${host}/`, `https%3a//${host}/`, `ftp:/${host}/`])
+      for (const text of [
+        `ht%0atp:/${host}/`,
+        `https:${host}/`,
+        `https%3a//${host}/`,
+        `ftp:/${host}/`,
+      ])
         same([400, 404].includes((await call(scene, `/call/${text}`)).status), true, text);
     },
   };
@@ -123,7 +159,11 @@ function sameRefusalRow(scene: Scene): Row {
         'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
       for (const shape of ['/call/b0-0/x', '/proxy/b0-0/x']) {
         same(await call(scene, shape), { status: 502, code: 'egress.blocked' }, shape);
-        same((await call(scene, shape, { head: upgrade })).code, 'egress.blocked', `${shape} upgraded`);
+        same(
+          (await call(scene, shape, { head: upgrade })).code,
+          'egress.blocked',
+          `${shape} upgraded`,
+        );
       }
     },
   };
@@ -136,7 +176,13 @@ function redirectRow(scene: Scene): Row {
       const { port } = scene.origin;
       const location = `Location: http://127.0.0.1:${scene.trap.port}/secret`;
       const endpoints = [{ host: '127.0.0.1', port }];
-      const fields = { name: 'redirects', alias: 'redirects', scheme: 'http', endpoints, bindings: [] };
+      const fields = {
+        name: 'redirects',
+        alias: 'redirects',
+        scheme: 'http',
+        endpoints,
+        bindings: [],
+      };
       same((await register(scene, fields)).status, 201, 'made');
       for (const status of [301, 302, 303, 307, 308]) {
         scene.origin.answer(reply(`${status} Moved`, [location]));

@@ -209,8 +209,8 @@ export const maskingRows: readonly WireRow[] = [
     n: 52,
     kind: 'change',
     title:
-      'An error body that cannot be read safely is replaced by a problem of ours that keeps ' +
-      'its status: unknown coding, broken coding, above 8 MiB',
+      'An error body that cannot be read safely is replaced by a problem of ours with its ' +
+      'status and Retry-After: unknown coding, broken coding, above 8 MiB',
     why: 'digest A5: the body cannot be decoded → response_redacted',
     run: async (stand) => {
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: weird'], 'abc'), 400);

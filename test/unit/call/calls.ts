@@ -186,6 +186,7 @@ export function evidenced(parts: Partial<EvidencedCall> = {}): EvidencedCall {
     setCookies: null,
     evidence: null,
     redacted: false,
+    reason: call.answer.statusText,
     ...parts,
   };
 }

@@ -1,0 +1,130 @@
+/**
+ * One road: every surface that reaches an upstream runs every stage, in order, and nothing else reaches one. A new surface, a handler that
+ * sends by itself or a stage that is left out fails here.
+ */
+import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
+import { describe, expect, it } from 'vitest';
+import { app, surfaces } from '../../../src/app';
+import { err, ok } from '../../../src/base/result';
+import type { Wired } from '../../../src/wiring';
+import { key, noCredentials, route, tenant, token, upstream } from './calls';
+
+const sources = import.meta.glob<string>('../../../src/**/*.ts', {
+  query: '?raw',
+  import: 'default',
+  eager: true,
+});
+const sourceOf = (path: string): string => sources[`../../../src/${path}`] ?? '';
+
+/** The app over hand-made services that note what is asked of them. */
+function world() {
+  const asked: string[] = [];
+  const note = <T>(port: string, value: T): T => {
+    asked.push(port);
+    return value;
+  };
+  const found = ok([upstream({ routes: [route({ path: '/v1' })] })]);
+  const look = () => note('look-up', found);
+  const view = { ...tenant(), named: look, aliased: look, at: look };
+  const call: Wired['call'] = {
+    config: {
+      identify: () => note('identify', ok({ key: key(), tenant: view })),
+      forget: () => undefined,
+    },
+    credentials: { prepare: () => note('credentials', ok(noCredentials)) },
+    egress: { check: () => note('egress', ok(undefined)) },
+    egressPolicy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
+    clientIpHeaders: new Set(),
+    callLog: { push: () => note('log', undefined) },
+    send: async () => note('send', new Response('ok')),
+    nowMs: () => Date.now(),
+    report: () => undefined,
+  };
+  const nobody = { identify: () => err({ code: 'auth.failed', reason: 'unknown' }) };
+  const management = { env: { operatorKeys: [] }, config: nobody, clock: () => 0 } as unknown;
+  const built = app({ call, management } as Wired);
+  const ask = async (target: string, method = 'GET'): Promise<Response> => {
+    const context = createExecutionContext();
+    const headers = { 'x-weir-key': token };
+    const answer = await built.fetch(
+      new Request(`https://gw.test${target}`, { method, headers }),
+      context,
+    );
+    await waitOnExecutionContext(context);
+    return answer;
+  };
+  return { asked, ask, routes: built.routes };
+}
+
+const whole = ['identify', 'look-up', 'egress', 'credentials', 'send', 'log'];
+
+describe('every surface', () => {
+  it.each(surfaces.map(({ prefix }) => prefix))('%s runs the whole road', async (prefix) => {
+    const { asked, ask } = world();
+    expect((await ask(`${prefix}api/v1/x`)).status).toBe(200);
+    expect(asked).toEqual(whole);
+  });
+
+  it.each(surfaces.map(({ prefix }) => prefix))('%s judges routes and methods', async (prefix) => {
+    const { asked, ask } = world();
+    expect((await ask(`${prefix}api/v2`)).status).toBe(404);
+    expect((await ask(`${prefix}api/v1/x`, 'POST')).status).toBe(404);
+    expect(asked).not.toContain('send');
+  });
+});
+
+describe('nothing else', () => {
+  const { routes } = world();
+  const paths = [...new Set(routes.map((r) => r.path.replaceAll(/:\w+/g, 'x').replace('*', 'x')))];
+
+  it.each(paths)('%s reaches an upstream', async (path) => {
+    const { asked, ask } = world();
+    await ask(path);
+    expect(asked).not.toContain('send');
+    expect(surfaces.some(({ prefix }) => path.startsWith(prefix))).toBe(false);
+  });
+
+  it.each(['/', '/call', '/proxy', '/calls/api', '/CALL/api/v1', '/api/call/api'])(
+    '%s is no surface',
+    async (path) => {
+      const { asked, ask } = world();
+      await ask(path);
+      expect(asked).not.toContain('send');
+    },
+  );
+
+  it('sends but the relay, and nothing fetches but what wiring hands out', () => {
+    const code = (text: string): string => text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+    const using = (pattern: RegExp): string[] =>
+      Object.entries(sources)
+        .filter(([, text]) => pattern.test(code(text)))
+        .map(([path]) => path.slice('../../../src/'.length))
+        .sort();
+    expect(using(/\.send\(/)).toEqual(['call/08-relay.ts']);
+    // The app and the worker only pass the request on to a Worker's own handler.
+    const callers = using(/(?<![\w.])fetch\(/).filter((path) => !/^(app|worker)\.ts$/.test(path));
+    // The resolver calls the one that wiring gave it.
+    expect(callers).toEqual(['adapters/egress/doh-resolver.ts', 'wiring.ts']);
+    expect(using(/runCall\(/)).toEqual(['app.ts', 'call/run-call.ts']);
+  });
+
+  it('is skipped: run-call names every stage once, in order', () => {
+    const stages = Object.keys(sources)
+      .map((path) => /\/call\/\d\d-(\w+)\.ts$/.exec(path)?.[1] ?? '')
+      .filter((name) => name !== '');
+    const body = sourceOf('call/run-call.ts');
+    const road = body.slice(body.indexOf('export async function runCall'));
+    const called = [...road.matchAll(/\b(\w+)(?=\()/g)].map((match) => match[1] ?? '');
+    const order = called.filter((name) => stages.includes(name));
+    // `evidence(settle(…))` reads inside out.
+    const swapped = order.join(' ').replace('evidence settle', 'settle evidence').split(' ');
+    expect(swapped.slice(0, stages.length)).toEqual(stages.sort(byNumber));
+  });
+});
+
+function byNumber(a: string, b: string): number {
+  const at = (name: string): string =>
+    Object.keys(sources).find((path) => path.endsWith(`-${name}.ts`) && path.includes('/call/')) ??
+    '';
+  return at(a) < at(b) ? -1 : 1;
+}
