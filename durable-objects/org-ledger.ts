@@ -28,7 +28,10 @@ export class OrgLedger extends DurableObject {
   readonly #core: LedgerCore;
   /** What the alarm is set for, without its jitter; `null`: this instance has not set it. */
   #alarmDueMs: number | null = null;
-  /** Calls whose commit is not confirmed yet, and whether somebody waits for it. */
+  /**
+   * Calls whose commit may not be confirmed yet, and whether somebody waits for the disk. Asking it
+   * costs as much as a small call, so it is asked when a quarter of what is allowed is used.
+   */
   #unconfirmed = 0;
   #confirming = false;
 
@@ -43,7 +46,7 @@ export class OrgLedger extends DurableObject {
       return { outcome: 'ledger_busy', retryAfterMs: ledgerBusyRetryMs };
     }
     this.#unconfirmed += 1;
-    if (!this.#confirming) this.#confirm();
+    if (!this.#confirming && 4 * this.#unconfirmed >= ledgerInFlightMax) this.#confirm();
     return this.#armed(this.#core.apply(ends, places, this.nowMs()));
   }
 
@@ -127,7 +130,6 @@ export class OrgLedger extends DurableObject {
     const confirmed = (): void => {
       this.#unconfirmed -= waiting;
       this.#confirming = false;
-      if (this.#unconfirmed > 0) this.#confirm();
     };
     void this.ctx.storage.sync().then(confirmed, confirmed);
   }

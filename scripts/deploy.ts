@@ -1,7 +1,9 @@
 /**
- * `npm run deploy`: checks, migrates the remote D1, deploys. `--dry-run` only shows what would be deployed and needs no network.
- * Promises: what is deployed is dist/worker.js, the file that tests and proofs run; nothing remote is touched before every check has
- * passed; each missing thing is one sentence that says what to do (docs/operations.md has the guide). Must never: print or make a secret.
+ * `npm run deploy`: checks, migrates the remote D1, deploys. `--dry-run` only shows what would be
+ * deployed and needs no network.
+ * Promises: what is deployed is dist/worker.js, the file that tests and proofs run; nothing remote
+ * is touched before every check has passed; each missing thing is one sentence that says what to do
+ * (docs/operations.md has the guide). Must never: print or make a secret.
  */
 import { spawnSync } from 'node:child_process';
 import { bundleWorker } from './build.ts';
@@ -11,8 +13,11 @@ import { tidy } from './tidy.ts';
 /** Secrets without which the Worker serves nothing (src/env.ts). */
 const secretsNeeded = ['OPERATOR_KEY', 'KEY_CHECK_SECRETS', 'MASTER_KEYS'] as const;
 
-/** Runs wrangler in front of the operator, who may have to answer it; gives whether it succeeded. */
-const wrangler = (...args: string[]): boolean => spawnSync('wrangler', args, { stdio: 'inherit' }).status === 0;
+/**
+ * Runs wrangler in front of the operator, who may have to answer it; gives whether it succeeded.
+ */
+const wrangler = (...args: string[]): boolean =>
+  spawnSync('wrangler', args, { stdio: 'inherit' }).status === 0;
 
 /** Ends with one sentence. */
 function stop(sentence: string): never {
@@ -34,13 +39,17 @@ function storedSecrets(): ReadonlySet<string> | null {
 
 function checkConfiguration(databaseId: string): void {
   if (!isRealDatabaseId(databaseId))
-    stop('wrangler.toml has no real database_id: run `npx wrangler d1 create weir` once and put the id there.');
+    stop(
+      'wrangler.toml has no real database_id: put the one of `npx wrangler d1 create weir` there.',
+    );
   const stored = storedSecrets();
   if (stored === null)
-    stop('wrangler cannot list the secrets: run `npx wrangler login`, then put the first secret (docs/operations.md).');
+    stop(
+      'wrangler cannot list the secrets: log in and put them first, as docs/operations.md says.',
+    );
   const missing = secretsNeeded.filter((name) => !stored.has(name));
   if (missing.length > 0)
-    stop(`Missing secrets: ${missing.join(', ')}. Put each with \`npx wrangler secret put NAME\` (docs/operations.md).`);
+    stop(`Missing secrets: ${missing.join(', ')}. Put each with \`npx wrangler secret put NAME\`.`);
 }
 
 /** The bundle as it is, not bundled again by wrangler. */
@@ -56,10 +65,12 @@ async function deploy(): Promise<void> {
   if (tidy(false).length > 0) stop('The checks above failed; nothing was deployed.');
   if (!wrangler('d1', 'migrations', 'apply', databaseName, '--remote'))
     stop('The migrations did not apply; nothing was deployed.');
-  if (!(await deployBundle())) stop('wrangler did not deploy: the database is migrated, the Worker is the old one.');
+  if (!(await deployBundle()))
+    stop('wrangler did not deploy: the database is migrated, the Worker is the old one.');
 }
 
 const unknown = process.argv.slice(2).find((argument) => argument !== '--dry-run');
 if (unknown !== undefined) stop(`"${unknown}" is not known here: npm run deploy [-- --dry-run]`);
 if (!process.argv.includes('--dry-run')) await deploy();
-else if (!(await deployBundle('--dry-run'))) stop('wrangler does not accept what would be deployed.');
+else if (!(await deployBundle('--dry-run')))
+  stop('wrangler does not accept what would be deployed.');

@@ -1,9 +1,12 @@
 /**
- * `npm start`: a whole Weir on this machine. Builds the bundle, starts the demo vendor, migrates the local D1, makes a demo tenant once,
- * serves the gateway and prints a curl line that works as printed.
- * Promises: a second start keeps data, keys and the curl line; a taken port is one sentence and exit 1; Ctrl-C stops everything.
- * Environment: PORT, WEIR_STATE (folder, default .weir), WEIR_EGRESS_ALLOW (host:port pairs of your own local services),
- * EGRESS_RESOLVER (DNS over HTTPS). `npm start -- --port 9000` goes before PORT.
+ * `npm start`: a whole Weir on this machine. Builds the bundle, starts the demo vendor, migrates
+ * the local D1, makes a demo tenant once, serves the gateway and prints a curl line that works as
+ * printed.
+ * Promises: a second start keeps data, keys and the curl line; a taken port is one sentence and
+ * exit 1; Ctrl-C stops everything.
+ * Environment: PORT, WEIR_STATE (folder, default .weir), WEIR_EGRESS_ALLOW (host:port pairs of your
+ * own local services), EGRESS_RESOLVER (DNS over HTTPS). `npm start -- --port 9000` goes before
+ * PORT.
  */
 import { parseArgs } from 'node:util';
 import { bundleWorker } from './build.ts';
@@ -15,7 +18,10 @@ import { migrate } from './lib/migrations.ts';
 import { startWorkerd, type Workerd } from './lib/miniflare.ts';
 import { isFree } from './lib/ports.ts';
 
-/** A reason to stop that a person can act on; anything else that is thrown is a bug and shows its stack. */
+/**
+ * A reason to stop that a person can act on; anything else that is thrown is a bug and shows its
+ * stack.
+ */
 class StartError extends Error {}
 
 /** What a person chose. */
@@ -34,7 +40,8 @@ function readChoice(): Choice {
     allowPositionals: true,
   });
   const unknown = [...Object.keys(values).filter((name) => name !== 'port'), ...positionals][0];
-  if (unknown !== undefined) throw new StartError(`"${unknown}" is not known here: npm start [-- --port 9000]`);
+  if (unknown !== undefined)
+    throw new StartError(`"${unknown}" is not known here: npm start [-- --port 9000]`);
   const text = String(values.port ?? process.env.PORT ?? defaultPort);
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
@@ -45,14 +52,22 @@ function readChoice(): Choice {
 /** Says why it cannot run here, before anything is started. */
 async function checkFree({ port, state }: Choice, env: DevEnv): Promise<void> {
   if (!(await isFree(port)))
-    throw new StartError(`Port ${port} is taken. Free it, or choose another: npm start -- --port ${port + 1}`);
-  // Two workerd processes on one database would damage it; one may have outlived a kill -9 of its parent.
+    throw new StartError(
+      `Port ${port} is taken. Free it, or choose another: npm start -- --port ${port + 1}`,
+    );
+  // Two workerd processes on one database would damage it; one may have outlived a kill -9 of its
+  // parent.
   const { LAST_PORT: last, OPERATOR_KEY: key = '' } = env;
   if (last === undefined || !(await isOurs(Number(last), key))) return;
-  throw new StartError(`A Weir already runs on the data in ${state}/, on port ${last}. Stop it, or set WEIR_STATE.`);
+  throw new StartError(
+    `A Weir already runs on the data in ${state}/, on port ${last}. Stop it, or set WEIR_STATE.`,
+  );
 }
 
-/** Keeps the vendor's port over restarts, so that the registered upstream stays right; takes another when it is gone. */
+/**
+ * Keeps the vendor's port over restarts, so that the registered upstream stays right; takes another
+ * when it is gone.
+ */
 async function startDemoVendor(env: DevEnv): Promise<Vendor> {
   const { DEMO_PORT: remembered, DEMO_CREDENTIAL: credential = '' } = env;
   const port = Number(remembered ?? 0);
@@ -117,7 +132,8 @@ function banner(shown: { port: number; envFile: string; key: string; vendor: Ven
   const { port, envFile, key, vendor } = shown;
   const base = `http://127.0.0.1:${port}`;
   return `
-Weir runs on ${base}. A demo vendor runs on http://${vendor.authority}; only Weir knows its credential.
+Weir runs on ${base}.
+A demo vendor runs on http://${vendor.authority}; only Weir knows its credential.
 
 Try it: the vendor accepts this call, and it never sees your key.
 

@@ -13,8 +13,8 @@ import { integer, type LedgerSql } from './storage';
 export class Audit {
   readonly #journal: Journal;
   readonly #sql: LedgerSql;
-  readonly #books: LedgerState;
-  readonly #fromSeq: number;
+  #books: LedgerState;
+  #fromSeq: number;
 
   constructor(journal: Journal, sql: LedgerSql) {
     this.#journal = journal;
@@ -23,9 +23,16 @@ export class Audit {
     this.#fromSeq = this.#books.seq;
   }
 
+  /** Starts again where the log begins: it was pruned between two steps. */
+  #begin(): void {
+    this.#books = this.#journal.base();
+    this.#fromSeq = this.#books.seq;
+  }
+
   /** Replays the next rows; compares when there are no more. */
   step(memory: LedgerState, nowMs: number): AuditStep {
     try {
+      if (this.#books.seq < this.#journal.baseSeq) this.#begin();
       this.#journal.replay(this.#books, ledgerAuditRowsMax);
       if (this.#books.seq < memory.seq) {
         return { outcome: 'more', seq: this.#books.seq, untilSeq: memory.seq };

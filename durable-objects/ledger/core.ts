@@ -211,7 +211,7 @@ export class LedgerCore {
     if (known === null) return 0;
     const chargeMicros = resolution.chargeMicros ?? known.amountMicros;
     const before = turn.ops.length;
-    turn.settle(holdId, { chargeMicros, completed: true });
+    turn.settle(holdId, chargeMicros, true);
     return turn.ops.length > before ? chargeMicros : 0;
   }
 

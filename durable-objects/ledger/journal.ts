@@ -48,12 +48,17 @@ export class Journal {
     return state;
   }
 
-  /** The books where the log begins: what the audit starts from. */
-  base(): LedgerState {
-    return this.#stateAt(this.#snapshots[0] ?? 0);
+  /** Where the log begins: rows up to this one may be gone. */
+  get baseSeq(): number {
+    return this.#snapshots[0] ?? 0;
   }
 
-  /** Applies the rows after `state`, at most `rowsMax`; gives the number of changes. */
+  /** The books where the log begins: what the audit starts from. */
+  base(): LedgerState {
+    return this.#stateAt(this.baseSeq);
+  }
+
+  /** Applies the rows after `state`, at most `rowsMax` of them; gives the number of changes. */
   replay(state: LedgerState, rowsMax: number): number {
     const until = Math.min(state.seq + rowsMax, Number.MAX_SAFE_INTEGER);
     let ops = 0;
@@ -133,7 +138,7 @@ export class Journal {
     }
     const first = this.#sql.exec('SELECT min(seq) AS seq FROM log').toArray()[0];
     if (first === undefined || first.seq === null) return;
-    const until = Math.min(this.#snapshots[0] ?? 0, integer(first, 'seq') + ledgerPruneRowsMax - 1);
+    const until = Math.min(this.baseSeq, integer(first, 'seq') + ledgerPruneRowsMax - 1);
     this.#sql.exec('DELETE FROM log WHERE seq <= ?', until);
   }
 

@@ -13,10 +13,13 @@ import {
   booksLate,
   type EndedHold,
   type Hold,
+  lateSettledAnswer,
   placedAt,
+  releasedAnswer,
   repeatedPlace,
   repeatedRelease,
   repeatedSettle,
+  settledAnswer,
 } from '../../src/domain/ledger/holds';
 import {
   type Claim,
@@ -51,6 +54,8 @@ export class Turn {
   /** The entries of this turn, in order; memory has them already. */
   readonly ops: LogOp[] = [];
   readonly #memory: Memory;
+  /** The answer to everything that is placed in this turn. */
+  #placed: PlaceAnswer | null = null;
 
   constructor(memory: Memory, nowMs: number) {
     this.#memory = memory;
@@ -76,7 +81,8 @@ export class Turn {
     if (refusal !== null) return { outcome: 'refused', refusal };
     this.do(['place', holdId, amountMicros, keyId, tags, claim === null ? null : claim[0]]);
     if (claim !== null) this.#memory.records.claim(claim, holdId, this.nowMs);
-    return placedAt(this.nowMs);
+    this.#placed ??= placedAt(this.nowMs);
+    return this.#placed;
   }
 
   end(op: EndOp): EndAnswer {
@@ -86,7 +92,7 @@ export class Turn {
       case 'renew':
         return this.#renew(op[1]);
       case 'settle':
-        return this.settle(op[1], { chargeMicros: op[2], completed: op[3] });
+        return this.settle(op[1], op[2], op[3]);
       case 'release':
         return this.release(op[1], op[2]);
       case 'record':
@@ -100,27 +106,26 @@ export class Turn {
     }
   }
 
-  settle(id: string, charge: { chargeMicros: number; completed: boolean }): EndAnswer {
-    const { chargeMicros, completed } = charge;
+  settle(id: string, chargeMicros: number, completed: boolean): EndAnswer {
     const hold = this.#memory.state.open.get(id);
     if (hold !== undefined) {
       this.do(['settle', id, chargeMicros, hold.amountMicros]);
-      return { outcome: 'settled', chargeMicros };
+      return settledAnswer;
     }
     const ended = this.endedHold(id);
     if (ended === null) return { outcome: 'unknown_hold' };
-    if (!booksLate(ended, completed)) return repeatedSettle(ended, charge);
+    if (!booksLate(ended, completed)) return repeatedSettle(ended, chargeMicros, completed);
     const { amountMicros, ending, placedAtMs, tags } = ended;
     this.do(['late_settle', id, chargeMicros, amountMicros, ending, placedAtMs, tags]);
     this.#memory.reviews.close(id, 'late_settle', this.nowMs);
-    return { outcome: 'late_settled', chargeMicros };
+    return lateSettledAnswer;
   }
 
   release(id: string, reason: string): EndAnswer {
     const hold = this.#memory.state.open.get(id);
     if (hold !== undefined) {
       this.do(['release', id, hold.amountMicros, reason]);
-      return { outcome: 'released' };
+      return releasedAnswer;
     }
     const ended = this.endedHold(id);
     return ended === null ? { outcome: 'unknown_hold' } : repeatedRelease(ended);

@@ -1,6 +1,8 @@
 /**
- * The demo vendor's documents: the smallest OpenAI and Anthropic shapes that their official SDKs accept, whole and streamed.
- * Promises: pure; the answer repeats the caller's last message, so that a client can tell it is its own. Called by vendor.ts.
+ * The demo vendor's documents: the smallest OpenAI and Anthropic shapes that their official SDKs
+ * accept, whole and streamed.
+ * Promises: pure; the answer repeats the caller's last message, so that a client can tell it is its
+ * own. Called by vendor.ts.
  */
 
 /** One server-sent event, without its closing blank line. */
@@ -33,7 +35,12 @@ const wordsOf = (request: ChatRequest): readonly string[] =>
 /** `GET /v1/models`. */
 export const modelList = {
   object: 'list',
-  data: ['demo-small', 'demo-large'].map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'demo' })),
+  data: ['demo-small', 'demo-large'].map((id) => ({
+    id,
+    object: 'model',
+    created: 1_767_225_600,
+    owned_by: 'demo',
+  })),
 };
 
 /** A whole chat completion (OpenAI's shape). */
@@ -64,7 +71,12 @@ export function chatCompletionEvents(request: ChatRequest): readonly ServerSentE
       choices: [{ index: 0, delta, finish_reason: finishReason }],
     })}`;
   const words = wordsOf(request).map((content) => chunk({ content }, null));
-  return [chunk({ role: 'assistant', content: '' }, null), ...words, chunk({}, 'stop'), 'data: [DONE]'];
+  return [
+    chunk({ role: 'assistant', content: '' }, null),
+    ...words,
+    chunk({}, 'stop'),
+    'data: [DONE]',
+  ];
 }
 
 /** A whole message (Anthropic's shape). */

@@ -1,13 +1,17 @@
 /**
- * The demo vendor: a small scripted API on loopback that behaves like a paid one. JSON, SSE, an error, a file, a WebSocket echo.
- * Promises: answers only to its own credential (bearer or x-api-key), 401 otherwise; never sends the credential back.
- * Must never: listen beyond loopback. Called by start (the demo upstream) and by the proofs, which read what it saw.
+ * The demo vendor: a small scripted API on loopback that behaves like a paid one. JSON, SSE, an
+ * error, a file, a WebSocket echo.
+ * Promises: answers only to its own credential (bearer or x-api-key), 401 otherwise; never sends
+ * the credential back.
+ * Must never: listen beyond loopback. Called by start (the demo upstream) and by the proofs, which
+ * read what it saw.
  */
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import {
+  type ChatRequest,
   chatCompletion,
   chatCompletionEvents,
   errorDocument,
@@ -62,8 +66,9 @@ export async function startVendor(options: VendorOptions): Promise<Vendor> {
   const server = http.createServer((request, response) => {
     const handle = (body: string): void => {
       remember(request, body);
-      if (isAuthorized(request, options.credential)) answer(request, response, body, options.pauseMs ?? 20);
-      else sendJson(response, 401, errorDocument('authentication_error', 'Incorrect API key provided.'));
+      const { credential, pauseMs = 20 } = options;
+      if (isAuthorized(request, credential)) answer({ request, response, body, pauseMs });
+      else sendError(response, 401, 'authentication_error', 'Incorrect API key provided.');
     };
     // A request that breaks off has nobody to answer.
     readBody(request).then(handle, () => response.destroy());
@@ -86,33 +91,52 @@ function isAuthorized(request: http.IncomingMessage, credential: string): boolea
   return authorization === `Bearer ${credential}` || apiKey === credential;
 }
 
-function answer(request: http.IncomingMessage, response: http.ServerResponse, body: string, pauseMs: number): void {
-  const path = (request.url ?? '').split('?')[0];
-  switch (`${request.method} ${path}`) {
-    case 'GET /v1/models':
-      return sendJson(response, 200, { ...modelList, demo: whatItSaw(request) });
-    case 'POST /v1/chat/completions': {
-      const chat = readChatRequest(body);
-      if (chat.stream) return sendEvents(response, chatCompletionEvents(chat), pauseMs);
-      return sendJson(response, 200, chatCompletion(chat));
-    }
-    case 'POST /v1/messages': {
-      const chat = readChatRequest(body);
-      if (chat.stream) return sendEvents(response, messageEvents(chat), pauseMs);
-      return sendJson(response, 200, message(chat));
-    }
-    case 'GET /v1/error':
-      return sendJson(response, 400, errorDocument('invalid_request_error', 'This is the error that you asked for.'));
-    case 'GET /v1/file':
-      return sendFile(response);
-    case 'GET /v1/echo':
-      return sendJson(response, 426, errorDocument('invalid_request_error', 'This path speaks WebSocket only.'));
-    default:
-      return sendJson(response, 404, errorDocument('not_found_error', `There is no ${request.method} ${path}.`));
-  }
+/** One authorized request and where its answer goes. */
+interface Exchange {
+  readonly request: http.IncomingMessage;
+  readonly response: http.ServerResponse;
+  readonly body: string;
+  readonly pauseMs: number;
 }
 
-/** What a newcomer wants to know: the vendor's own credential came, and the gateway's key did not. */
+/** Method and path → what the vendor does. */
+const operations: Readonly<Record<string, (exchange: Exchange) => void>> = {
+  'GET /v1/models': ({ request, response }) =>
+    sendJson(response, 200, { ...modelList, demo: whatItSaw(request) }),
+  'POST /v1/chat/completions': (exchange) =>
+    sendChat(exchange, chatCompletion, chatCompletionEvents),
+  'POST /v1/messages': (exchange) => sendChat(exchange, message, messageEvents),
+  'GET /v1/error': ({ response }) =>
+    sendError(response, 400, 'invalid_request_error', 'This is the error that you asked for.'),
+  'GET /v1/file': ({ response }) => sendFile(response),
+  'GET /v1/echo': ({ response }) =>
+    sendError(response, 426, 'invalid_request_error', 'This path speaks WebSocket only.'),
+};
+
+const operationOf = ({ method, url = '' }: http.IncomingMessage): string =>
+  `${method} ${url.split('?')[0]}`;
+
+function answer(exchange: Exchange): void {
+  const operation = operationOf(exchange.request);
+  const run = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
+  if (run !== undefined) run(exchange);
+  else sendError(exchange.response, 404, 'not_found_error', `There is no ${operation}.`);
+}
+
+/** Whole or streamed, as the request says. */
+function sendChat(
+  { response, body, pauseMs }: Exchange,
+  whole: (chat: ChatRequest) => object,
+  events: (chat: ChatRequest) => readonly ServerSentEvent[],
+): void {
+  const chat = readChatRequest(body);
+  if (chat.stream) sendEvents(response, events(chat), pauseMs);
+  else sendJson(response, 200, whole(chat));
+}
+
+/**
+ * What a newcomer wants to know: the vendor's own credential came, and the gateway's key did not.
+ */
 const whatItSaw = (request: http.IncomingMessage): object => ({
   vendor_credential: 'accepted',
   weir_key: mentionsWeirKey(request) ? 'LEAKED' : 'not seen',
@@ -123,8 +147,20 @@ const mentionsWeirKey = (request: http.IncomingMessage): boolean =>
 
 function sendJson(response: http.ServerResponse, status: number, document: object): void {
   const body = `${JSON.stringify(document)}\n`;
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  });
   response.end(body);
+}
+
+function sendError(
+  response: http.ServerResponse,
+  status: number,
+  type: string,
+  text: string,
+): void {
+  sendJson(response, status, errorDocument(type, text));
 }
 
 function sendFile(response: http.ServerResponse): void {
@@ -138,7 +174,11 @@ function sendFile(response: http.ServerResponse): void {
   response.end(body);
 }
 
-function sendEvents(response: http.ServerResponse, events: readonly ServerSentEvent[], pauseMs: number): void {
+function sendEvents(
+  response: http.ServerResponse,
+  events: readonly ServerSentEvent[],
+  pauseMs: number,
+): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   let next = 0;
   const timer = setInterval(() => {
@@ -170,13 +210,19 @@ function upgrade(
   credential: string,
 ): void {
   socket.on('error', () => socket.destroy());
-  const known = (request.url ?? '').split('?')[0] === '/v1/echo';
-  const refusal = isAuthorized(request, credential) ? (known ? null : '404 Not Found') : '401 Unauthorized';
+  const known = operationOf(request) === 'GET /v1/echo';
+  const refusal = isAuthorized(request, credential)
+    ? known
+      ? null
+      : '404 Not Found'
+    : '401 Unauthorized';
   if (refusal !== null) {
     socket.end(`HTTP/1.1 ${refusal}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
     return;
   }
-  sockets.handleUpgrade(request, socket, head, (opened) => sockets.emit('connection', opened, request));
+  sockets.handleUpgrade(request, socket, head, (opened) =>
+    sockets.emit('connection', opened, request),
+  );
 }
 
 async function readBody(request: http.IncomingMessage): Promise<string> {

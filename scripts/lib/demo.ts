@@ -1,5 +1,6 @@
 /**
- * The demo tenant: made once through the management API, as an operator would; on later starts only its upstream's port may change.
+ * The demo tenant: made once through the management API, as an operator would; on later starts only
+ * its upstream's port may change.
  * Promises: idempotent; a demo that the database no longer knows is made anew. Called by start.
  */
 import type { DevEnv } from './dev-env.ts';
@@ -20,11 +21,19 @@ export async function ensureDemo(needs: DemoNeeds): Promise<DevEnv> {
   return {};
 }
 
-/** The demo upstream as the demo key sees it, or `null` when there is no such key or upstream any more. */
+/**
+ * The demo upstream as the demo key sees it, or `null` when there is no such key or upstream any
+ * more.
+ */
 async function knownUpstream({ port, env }: DemoNeeds): Promise<{ readonly port: number } | null> {
   const { DEMO_KEY: key, DEMO_UPSTREAM: id } = env;
   if (key === undefined || id === undefined) return null;
-  const { status, body } = await callManagement({ port, key, method: 'GET', path: `/api/v1/upstreams/${id}` });
+  const { status, body } = await callManagement({
+    port,
+    key,
+    method: 'GET',
+    path: `/api/v1/upstreams/${id}`,
+  });
   if (status !== 200) return null;
   const { endpoints } = body as { readonly endpoints: readonly { readonly port: number }[] };
   return { port: endpoints[0]?.port ?? 0 };
@@ -35,7 +44,10 @@ async function makeDemo(needs: DemoNeeds): Promise<DevEnv> {
   const tenant = textField(await post('/tenants', { name: 'Demo' }), 'id');
   const at = (path: string): string => `${path}?tenant=${tenant}`;
   const principal = textField(await post(at('/principals'), { name: 'demo', role: 'owner' }), 'id');
-  const token = textField(await post(at('/keys'), { name: 'demo', principal_id: principal }), 'token');
+  const token = textField(
+    await post(at('/keys'), { name: 'demo', principal_id: principal }),
+    'token',
+  );
   await post(at('/secrets'), { name: 'demo', value: needs.env.DEMO_CREDENTIAL });
   const upstream = textField(await post(at('/upstreams'), demoUpstream(needs.vendorPort)), 'id');
   return { DEMO_TENANT: tenant, DEMO_KEY: token, DEMO_UPSTREAM: upstream };
@@ -44,7 +56,13 @@ async function makeDemo(needs: DemoNeeds): Promise<DevEnv> {
 /** The vendor's old port was taken, so the upstream follows it. */
 async function moveUpstream({ port, vendorPort, env }: DemoNeeds): Promise<void> {
   const { DEMO_KEY: key = '', DEMO_UPSTREAM: id } = env;
-  await must({ port, key, method: 'PUT', path: `/api/v1/upstreams/${id}`, body: demoUpstream(vendorPort) });
+  await must({
+    port,
+    key,
+    method: 'PUT',
+    path: `/api/v1/upstreams/${id}`,
+    body: demoUpstream(vendorPort),
+  });
 }
 
 const demoUpstream = (vendorPort: number): object => ({
@@ -52,10 +70,16 @@ const demoUpstream = (vendorPort: number): object => ({
   alias: 'demo',
   scheme: 'http',
   endpoints: [{ host: '127.0.0.1', port: vendorPort }],
-  bindings: [{ location: 'header', name: 'authorization', injector: 'bearer', secret: 'cred://demo' }],
+  bindings: [
+    { location: 'header', name: 'authorization', injector: 'bearer', secret: 'cred://demo' },
+  ],
 });
 
-function poster({ port, env }: DemoNeeds): (path: string, body: object) => Promise<Record<string, unknown>> {
+function poster({
+  port,
+  env,
+}: DemoNeeds): (path: string, body: object) => Promise<Record<string, unknown>> {
   const { OPERATOR_KEY: key = '' } = env;
-  return (path, body) => must({ port, key, method: 'POST', path: `/api/v1${path}`, body } satisfies ApiRequest);
+  return (path, body) =>
+    must({ port, key, method: 'POST', path: `/api/v1${path}`, body } satisfies ApiRequest);
 }

@@ -1,7 +1,8 @@
 /**
- * The local environment of `npm start`: secrets and demo facts in one KEY=VALUE file that only its owner can read.
- * Promises: what is in the file is kept; what is missing is made once; a shell can source the file. Must never: be used for a
- * deployment. Called by start.
+ * The local environment of `npm start`: secrets and demo facts in one KEY=VALUE file that only its
+ * owner can read.
+ * Promises: what is in the file is kept; what is missing is made once; a shell can source the file.
+ * Must never: be used for a deployment. Called by start.
  */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -33,7 +34,8 @@ export function loadDevEnv(file: string): DevEnv {
 /** Writes the whole file. */
 export function saveDevEnv(file: string, env: DevEnv): void {
   const lines = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const head = '# Local secrets of npm start. Worthless elsewhere; delete the folder to begin anew.';
+  const head =
+    '# Local secrets of npm start. Worthless elsewhere; delete the folder to begin anew.';
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${[head, ...lines].join('\n')}\n`, { mode: ownerOnly });
   chmodSync(file, ownerOnly);

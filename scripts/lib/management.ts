@@ -1,6 +1,7 @@
 /**
- * A plain client of the management API on loopback. Promises: gives every answer as it came; {@link must} turns a refusal into one
- * sentence without the key. Called by start, the test gateway and the proofs.
+ * A plain client of the management API on loopback. Promises: gives every answer as it came; {@link
+ * must} turns a refusal into one sentence without the key. Called by start, the test gateway and
+ * the proofs.
  */
 
 /** An answer of the management API. */
@@ -21,7 +22,13 @@ export interface ApiRequest {
 }
 
 /** Sends one management request. Throws when nothing answers or the answer is not JSON. */
-export async function callManagement({ port, key, method, path, body }: ApiRequest): Promise<ApiAnswer> {
+export async function callManagement({
+  port,
+  key,
+  method,
+  path,
+  body,
+}: ApiRequest): Promise<ApiAnswer> {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
     method,
     headers: {
@@ -31,20 +38,30 @@ export async function callManagement({ port, key, method, path, body }: ApiReque
     body: body === undefined ? null : JSON.stringify(body),
   });
   const text = await answer.text();
-  return { status: answer.status, body: text === '' ? null : JSON.parse(text), headers: answer.headers };
+  return {
+    status: answer.status,
+    body: text === '' ? null : JSON.parse(text),
+    headers: answer.headers,
+  };
 }
 
 /** The document of a 2xx answer; throws with method, path and problem otherwise. */
 export async function must(request: ApiRequest): Promise<Record<string, unknown>> {
   const { status, body } = await callManagement(request);
-  if (status < 300 && typeof body === 'object' && body !== null) return body as Record<string, unknown>;
+  if (status < 300 && typeof body === 'object' && body !== null)
+    return body as Record<string, unknown>;
   throw new Error(`${request.method} ${request.path}: ${status} ${JSON.stringify(body)}`);
 }
 
 /** Whether the gateway on this loopback port knows our operator key, which no other Weir does. */
 export async function isOurs(port: number, operatorKey: string): Promise<boolean> {
   try {
-    const { status } = await callManagement({ port, key: operatorKey, method: 'GET', path: '/api/v1/tenants' });
+    const { status } = await callManagement({
+      port,
+      key: operatorKey,
+      method: 'GET',
+      path: '/api/v1/tenants',
+    });
     return status === 200;
   } catch {
     return false;

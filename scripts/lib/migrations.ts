@@ -1,8 +1,8 @@
 /**
- * Applies `d1-migrations/` to a local D1 with wrangler's own bookkeeping (table `d1_migrations`, one row per file), so that
- * `wrangler d1 migrations apply --local` and this agree on what is done.
- * Promises: each file is applied once, in the order of its name, in one transaction together with its row. Called by start and the test
- * gateway.
+ * Applies `d1-migrations/` to a local D1 with wrangler's own bookkeeping (table `d1_migrations`,
+ * one row per file), so that `wrangler d1 migrations apply --local` and this agree on what is done.
+ * Promises: each file is applied once, in the order of its name, in one transaction together with
+ * its row. Called by start and the test gateway.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -34,7 +34,10 @@ export async function migrate(db: D1Like, folder = 'd1-migrations'): Promise<rea
   const missing = migrationFiles(folder).filter((name) => !done.has(name));
   for (const name of missing) {
     const statements = statementsOf(`${folder}/${name}`).map((sql) => db.prepare(sql));
-    await db.batch([...statements, db.prepare('INSERT INTO "d1_migrations" (name) VALUES (?)').bind(name)]);
+    await db.batch([
+      ...statements,
+      db.prepare('INSERT INTO "d1_migrations" (name) VALUES (?)').bind(name),
+    ]);
   }
   return missing;
 }

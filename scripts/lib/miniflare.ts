@@ -1,7 +1,9 @@
 /**
- * The built bundle in Miniflare with direct workerd sockets: nothing stands between a client and the Worker, so no byte changes on the
- * way (`wrangler dev` rewrites Accept-Encoding, compresses answers and hides disconnects; never use it for Weir).
- * Promises: compatibility date, flags and the local database are those of wrangler.toml. Called by start and the test gateway.
+ * The built bundle in Miniflare with direct workerd sockets: nothing stands between a client and
+ * the Worker, so no byte changes on the way (`wrangler dev` rewrites Accept-Encoding, compresses
+ * answers and hides disconnects; never use it for Weir).
+ * Promises: compatibility date, flags and the local database are those of wrangler.toml. Called by
+ * start and the test gateway.
  */
 import { existsSync } from 'node:fs';
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
@@ -18,7 +20,10 @@ export interface IsolateOptions {
 export interface WorkerdOptions {
   readonly bundle: string;
   readonly isolates: readonly IsolateOptions[];
-  /** Folder that keeps the state, as `wrangler --persist-to` has it; without it the state dies with the process. */
+  /**
+   * Folder that keeps the state, as `wrangler --persist-to` has it; without it the state dies with
+   * the process.
+   */
   readonly persist?: string | undefined;
   /** Another compatibility date than wrangler.toml's. */
   readonly compatibilityDate?: string | undefined;
@@ -34,7 +39,8 @@ export interface Workerd {
 
 /** Starts workerd; `dispose` it. Throws one sentence when the bundle is missing. */
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
-  if (!existsSync(options.bundle)) throw new Error(`${options.bundle} is missing: run npm run build`);
+  if (!existsSync(options.bundle))
+    throw new Error(`${options.bundle} is missing: run npm run build`);
   const config = readWranglerConfig();
   const workers = options.isolates.map(({ port, bindings }, i) => ({
     name: `gateway-${i}`,
@@ -53,7 +59,9 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
       workers,
       cf: false,
       handleStructuredLogs: ({ message }) => options.onLine(message),
-      ...(options.persist === undefined ? {} : { resourcePersistencePath: `${options.persist}/v3` }),
+      ...(options.persist === undefined
+        ? {}
+        : { resourcePersistencePath: `${options.persist}/v3` }),
     }),
   );
   await miniflare.ready;

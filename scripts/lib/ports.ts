@@ -1,4 +1,7 @@
-/** Loopback ports: which are free. A free port may be taken a moment later; whoever binds it says so. Called by start and tests. */
+/**
+ * Loopback ports: which are free. A free port may be taken a moment later; whoever binds it says
+ * so. Called by start and tests.
+ */
 import net from 'node:net';
 
 /** Ports that were free a moment ago, all different. */
@@ -27,4 +30,5 @@ function listen(port: number): Promise<net.Server> {
   });
 }
 
-const close = (server: net.Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
+const close = (server: net.Server): Promise<void> =>
+  new Promise((resolve) => server.close(() => resolve()));

@@ -1,7 +1,9 @@
 /**
- * What scripts need to know of wrangler.toml, read from the file itself so that nothing is written down twice.
- * Promises: a key that is missing throws with its name. Only the plain `key = "text"` and `key = ["text", …]` lines of our own file are
- * understood; it is no TOML parser. Called by start, deploy and the test gateway.
+ * What scripts need to know of wrangler.toml, read from the file itself so that nothing is written
+ * down twice.
+ * Promises: a key that is missing throws with its name. Must never: be taken for a TOML parser; it
+ * reads the plain texts and lists of texts of our own file. Called by start, deploy and the test
+ * gateway.
  */
 import { readFileSync } from 'node:fs';
 
@@ -32,7 +34,8 @@ export function readWranglerConfig(file = 'wrangler.toml'): WranglerConfig {
 }
 
 /** Whether the database id is a real one and not the placeholder of a fresh clone. */
-export const isRealDatabaseId = (id: string): boolean => /^[0-9a-f-]{36}$/.test(id) && /[1-9a-f]/.test(id);
+export const isRealDatabaseId = (id: string): boolean =>
+  /^[0-9a-f-]{36}$/.test(id) && /[1-9a-f]/.test(id);
 
 function text(toml: string, key: string): string {
   const value = optionalText(toml, key);

@@ -111,11 +111,15 @@ export const callLogFlushMs = 1_000;
 export const callLogBufferMax = 5_000;
 /** Wait for one batch to be written, milliseconds; then it counts as not taken and is written again. */
 export const callLogWriteTimeoutMs = 5_000;
-/** Rounds of one keeper: `waitUntil` ends 30 s after the answer, so another request takes over before. */
-export const callLogKeeperRoundsMax = 15;
-/** A call that is still open after this gets its own `waitUntil`, milliseconds; also the error of its latency if its client left before. */
+/** Life of one keeper, milliseconds: `waitUntil` ends 30 s after the answer, so another request takes over before. */
+export const keeperLifeMs = 15_000;
+/** A call that is still open after this gets its own `waitUntil` and watchdog, milliseconds. */
 export const custodyArmMs = 100;
-/** A call that has not armed itself by then has no context left, milliseconds: far beyond any delay of a timer. */
+/** How often the keeper looks at open calls and at the age of buffered rows, milliseconds. */
+export const keeperTickMs = 100;
+/** Largest error of the latency of a call whose client left before it was armed, milliseconds. */
+export const custodyLatencyErrorMs = custodyArmMs + keeperTickMs;
+/** A call that has not armed itself by then has no context left, milliseconds: far beyond any delay of an event loop. */
 export const callLapseMs = 3_000;
 /** Calls deleted by one run of the retention job. */
 export const retentionDeleteMax = 5_000;
@@ -215,8 +219,8 @@ export const ledgerBatchOpsMax = 512;
 export const ledgerInFlightMax = 1_000;
 /** When to try a busy ledger again, milliseconds. */
 export const ledgerBusyRetryMs = 1_000;
-/** Logged operations between two snapshots, at least: a start replays no more; it grows with the size of the state. */
-export const ledgerSnapshotOpsMin = 1_000;
+/** Logged operations between two snapshots, at least: a start replays so many in 10 ms; it grows with the size of the state. */
+export const ledgerSnapshotOpsMin = 4_000;
 /** One row of a snapshot, characters: a row of an object ends at 2 MB. */
 export const ledgerSnapshotPartChars = 512 * 1024;
 /** Ended holds in one row: small enough to be read for one of them, large enough to cost a fraction of a page each. */

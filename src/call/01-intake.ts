@@ -83,7 +83,7 @@ function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Sc
   let transferEncoding: string | null = null;
   let nominated: string | null = null;
   let upgrade = false;
-  let acceptEncoding = false;
+  let acceptEncoding: string | null = null;
   let contentEncoding = false;
   let bytes = 0;
   const pairs = [...request.headers];
@@ -104,7 +104,7 @@ function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Sc
       }
     }
     if (name === 'upgrade') upgrade = value.toLowerCase() === 'websocket';
-    else if (name === 'accept-encoding') acceptEncoding = true;
+    else if (name === 'accept-encoding') acceptEncoding = value;
     else if (name === 'content-encoding') contentEncoding = true;
     else if (name === 'content-length') contentLength = value;
     else if (name === 'transfer-encoding') transferEncoding = value;
@@ -121,7 +121,7 @@ function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Sc
   if (bytes > headerBytesMax) return err({ code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax });
   const named = nominated === null ? [] : nominatedNames(nominated);
   drop.push(...named);
-  if (named.includes('accept-encoding')) acceptEncoding = false;
+  if (named.includes('accept-encoding')) acceptEncoding = null;
   const found = { drop, rewrite, tokens, targetHost, contentLength, transferEncoding, upgrade, acceptEncoding, contentEncoding };
   return ok(found);
 }

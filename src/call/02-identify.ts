@@ -5,7 +5,7 @@
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import type { Background, Config } from '../ports/config';
-import type { CallRequest, IdentifiedCall } from './call';
+import { type CallRequest, grow, type IdentifiedCall } from './call';
 
 /** Refuses: auth.failed, config.unavailable. Nothing is owed. */
 export async function identify(
@@ -16,5 +16,5 @@ export async function identify(
   const found: MaybePromise<Awaited<ReturnType<Config['identify']>>> = config.identify(call.token, call.startedAtMs, background);
   const identity = found instanceof Promise ? await found : found;
   if (!identity.ok) return err(identity.error);
-  return ok({ ...call, key: identity.value.key, tenant: identity.value.tenant });
+  return ok(grow(call, { key: identity.value.key, tenant: identity.value.tenant }));
 }

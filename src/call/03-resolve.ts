@@ -10,7 +10,7 @@ import type { TargetUrl } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
 import { covers, mergedPath } from '../domain/relay/path';
 import { mayUse } from '../domain/tenancy/access';
-import type { IdentifiedCall, ResolvedCall } from './call';
+import { grow, type IdentifiedCall, type ResolvedCall } from './call';
 
 /** Refuses: routing.*, route.not_found, authz.upstream_forbidden, egress.blocked, config.unavailable. Nothing is owed. */
 export async function resolve(call: IdentifiedCall): Promise<Result<ResolvedCall, Refusal>> {
@@ -67,7 +67,7 @@ function withTarget(call: IdentifiedCall, upstream: Upstream, path: string, fixe
   if (!route.ok) return route;
   const endpoint = fixed === null ? chooseEndpoint(upstream, call.headers.targetHost) : ok(fixed);
   if (!endpoint.ok) return endpoint;
-  return ok({ ...call, upstream, endpoint: endpoint.value, route: route.value, sentPath: upstream.basePath + path });
+  return ok(grow(call, { upstream, endpoint: endpoint.value, route: route.value, sentPath: upstream.basePath + path }));
 }
 
 /** An upstream with routes is guarded by them on every surface; one without is open on /call and closed on /proxy (decisions section 2). */

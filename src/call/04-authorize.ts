@@ -8,7 +8,9 @@ import { firstDenial } from '../domain/catalog/deny';
 import type { Refusal } from '../domain/refusal';
 import { disallowedNames } from '../domain/relay/query';
 import { may, mayUse } from '../domain/tenancy/access';
-import type { AuthorizedCall, ResolvedCall } from './call';
+import { type AuthorizedCall, grow, type ResolvedCall } from './call';
+
+const authorized = { authorized: true } as const;
 
 /** Refuses: authz.*, guard.*, payload.too_large. Nothing is owed. */
 export function authorize(call: ResolvedCall): Result<AuthorizedCall, Refusal> {
@@ -24,7 +26,7 @@ export function authorize(call: ResolvedCall): Result<AuthorizedCall, Refusal> {
   });
   if (denied !== null) return err({ code: 'authz.denied', rule: denied.id });
   const guarded = guardFault(call);
-  return guarded === null ? ok({ ...call, authorized: true }) : err(guarded);
+  return guarded === null ? ok(grow(call, authorized)) : err(guarded);
 }
 
 /** What the caller itself wrote: a refusal names nothing else. */

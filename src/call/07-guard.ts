@@ -10,7 +10,7 @@ import type { Refusal } from '../domain/refusal';
 import type { Background } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
-import type { GuardedCall, ReservedCall } from './call';
+import { type GuardedCall, grow, type ReservedCall } from './call';
 
 /** What the last look asks. */
 export interface GuardPorts {
@@ -35,7 +35,7 @@ export async function guard(
   const prepared = ports.credentials.prepare(call.upstream, call.tenant, call.startedAtMs);
   const credentials = prepared instanceof Promise ? await prepared : prepared;
   if (!credentials.ok) return credentials;
-  return ok({ ...call, credentials: credentials.value });
+  return ok(grow(call, { credentials: credentials.value }));
 }
 
 type Judged = JudgedEndpoint['kind'] | null;

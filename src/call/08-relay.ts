@@ -9,8 +9,8 @@ import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
 import { setQueryPair } from '../domain/relay/query';
-import type { AnsweredCall, GuardedCall } from './call';
-import type { Send } from './custody';
+import { type AnsweredCall, type GuardedCall, grow } from './call';
+import type { Hold } from './custody';
 import { limitBody, readAll } from './pump';
 
 /** What the send needs from outside: the platform's fetch. */
@@ -21,28 +21,33 @@ export interface RelayPorts {
 /** Why the caller's body did not reach its end. */
 type Cut = 'overrun' | 'broken';
 
+/** Whether JavaScript pumps this body: then the send must be cut before its stream errors. */
+export const isPumped = (call: GuardedCall): boolean =>
+  call.declaredBytes === null && carriesBody(call.method) && call.request.body !== null;
+
 /** Refuses: downstream.error, timeout.request, payload.too_large, request.body_incomplete, binding.body_invalid. */
 export async function relay(
   call: GuardedCall,
   ports: RelayPorts,
-  hold: Send,
+  hold: Hold,
 ): Promise<Result<AnsweredCall, Refusal>> {
   let cut: Cut | null = null;
   // workerd would end a chunked body cleanly when its stream errors: the send is cancelled first, so that a part is never a whole.
-  const body = await requestBody(call, (why) => {
+  const onCut = (why: Cut): void => {
     cut = why;
-    hold.cancel();
-  });
-  if (!body.ok) return body;
-  // What went wrong stays here: a runtime's error text can contain the URL.
-  const answer = send(call, body.value, ports, hold.signal).catch(() => 'fault' as const);
-  const sent = await Promise.race([answer, hold.timedOut]);
-  hold.answered();
+    hold.cancel?.abort();
+  };
+  const rebuilt = call.credentials.json.length > 0 ? await bodyWithFields(call, hold) : null;
+  if (rebuilt !== null && !rebuilt.ok) return rebuilt;
+  const body = rebuilt === null ? bodyAsSent(call, onCut) : rebuilt.value;
+  const sent = await hold.wait(send(call, body, ports, hold.cancel?.signal ?? null));
   if (cut !== null) return err(cutRefusal(cut));
-  if (sent === 'timeout') return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
+  if (sent === 'timeout')
+    return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
   // Three digits from 600 on are no HTTP status (RFC 9110 15); a Response cannot carry them.
-  if (sent === 'fault' || sent.status > 599) return err({ code: 'downstream.error', host: call.endpoint.host });
-  return ok({ ...call, answer: sent });
+  if (sent === 'fault' || sent.status > 599)
+    return err({ code: 'downstream.error', host: call.endpoint.host });
+  return ok(grow(call, { answer: sent }));
 }
 
 const cutRefusal = (cut: Cut): Refusal =>
@@ -54,16 +59,18 @@ type Body = ReadableStream | Uint8Array | null;
 
 const carriesBody = (method: string): boolean => method !== 'GET' && method !== 'HEAD';
 
-/** The body as it came; counted when it is chunked; rebuilt around the bound fields when a binding says so. */
-async function requestBody(call: GuardedCall, onCut: (why: Cut) => void): Promise<Result<Body, Refusal>> {
+/** The body as it came; counted when it is chunked. */
+function bodyAsSent(call: GuardedCall, onCut: (why: Cut) => void): Body {
   const body = call.request.body;
-  if (call.credentials.json.length > 0) return bodyWithFields(call, body);
-  if (body === null || call.declaredBytes !== null || !carriesBody(call.method)) return ok(body);
-  return ok(limitBody(body, requestBodyBytesMax, onCut));
+  return body !== null && isPumped(call) ? limitBody(body, requestBodyBytesMax, onCut) : body;
 }
 
-async function bodyWithFields(call: GuardedCall, body: ReadableStream | null): Promise<Result<Body, Refusal>> {
-  const bytes = body === null ? new Uint8Array() : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs);
+/** The body rebuilt around the bound fields. */
+async function bodyWithFields(call: GuardedCall, hold: Hold): Promise<Result<Uint8Array, Refusal>> {
+  const { body } = call.request;
+  hold.arm();
+  const bytes =
+    body === null ? new Uint8Array() : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs);
   if (bytes === 'too_large')
     return err({ code: 'payload.too_large', bytesMax: jsonBindingBodyBytesMax, what: 'json_binding_body' });
   if (bytes === 'broken' || bytes === 'late') return err({ code: 'request.body_incomplete' });
@@ -75,7 +82,12 @@ async function bodyWithFields(call: GuardedCall, body: ReadableStream | null): P
 }
 
 /** `encodeResponseBody` counts only in fetch's own init: anywhere else a coded answer would be decoded. */
-function send(call: GuardedCall, body: Body, ports: RelayPorts, signal: AbortSignal): Promise<Response> {
+function send(
+  call: GuardedCall,
+  body: Body,
+  ports: RelayPorts,
+  signal: AbortSignal | null,
+): Promise<Response> {
   const { request } = call;
   const headers = new Headers(request.headers);
   editHeaders(headers, call);
@@ -102,13 +114,16 @@ function editHeaders(headers: Headers, call: GuardedCall): void {
   const scan = call.headers;
   for (const [name, value] of scan.rewrite) headers.set(name, value);
   for (const name of scan.drop) headers.delete(name);
-  if (!scan.acceptEncoding) headers.set('accept-encoding', 'identity');
-  restoreAcceptEncoding(headers, call.request);
+  if (scan.acceptEncoding === null) headers.set('accept-encoding', 'identity');
+  else if (edgeCodings.test(scan.acceptEncoding)) restoreAcceptEncoding(headers, call.request);
   if (call.credentials.json.length > 0) headers.delete('content-length');
   const rules = call.upstream.headerRules;
   if (rules !== null) applyEdits(headers, rules.request);
   for (const [name, value] of call.credentials.headers) headers.set(name, value);
 }
+
+/** What the deployed edge writes; anything else is the caller's own, and reading `cf` costs as much as a header copy. */
+const edgeCodings = /^(?:(?:gzip|br|zstd)(?:, ?|$))+$/;
 
 /** The deployed edge overwrites Accept-Encoding and keeps the caller's own in `cf`. */
 function restoreAcceptEncoding(headers: Headers, request: Request): void {

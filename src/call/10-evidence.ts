@@ -11,7 +11,8 @@ import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
 import { mentionsOwnCookie, setsOwnCookie } from '../domain/relay/cookies';
 import { dropsFromAnswer } from '../domain/relay/header-policy';
-import type { AnsweredCall, EvidencedCall } from './call';
+import { type AnsweredCall, type EvidencedCall, grow } from './call';
+import type { Hold } from './custody';
 import { readAll } from './pump';
 
 type Edit = readonly [name: string, value: string | null];
@@ -19,16 +20,20 @@ type HeaderOutcome = Pick<EvidencedCall, 'headerEdits' | 'setCookies' | 'reason'
 type BodyOutcome = Pick<EvidencedCall, 'body' | 'evidence' | 'redacted'> & { readonly edits: readonly Edit[] };
 
 /** Refuses: downstream.error, when an error body that must be read breaks before its end. */
-export async function evidence(call: AnsweredCall): Promise<Result<EvidencedCall, Refusal>> {
+export async function evidence(
+  call: AnsweredCall,
+  hold: Pick<Hold, 'arm'>,
+): Promise<Result<EvidencedCall, Refusal>> {
   const { answer } = call;
   const headers = judgeHeaders(answer, call.credentials.masks);
   if (answer.status < 300 || call.credentials.masks.length === 0 || answer.body === null) {
-    return ok({ ...call, ...headers, body: answer.body, evidence: null, redacted: false });
+    return ok(grow(call, { ...headers, body: answer.body, evidence: null, redacted: false }));
   }
+  hold.arm();
   const body = await judgeBody(answer, call.credentials.masks);
   if (body === null) return err({ code: 'downstream.error', host: call.endpoint.host });
   const { edits, ...outcome } = body;
-  return ok({ ...call, ...headers, ...outcome, headerEdits: [...headers.headerEdits, ...edits] });
+  return ok(grow(call, { ...headers, ...outcome, headerEdits: [...headers.headerEdits, ...edits] }));
 }
 
 /** One pass over the answer's headers and its reason phrase. */

@@ -2,13 +2,14 @@
  * Custody: who must close what when the client leaves. Created disarmed; it begins just before the send and ends once, as the first of:
  * answered, failed, cancelled (499), timed out (504). For tiers 1 to 3 nothing but the call's row is owed.
  *
- * workerd runs no `finally` for a vanished client. A pending `waitUntil` keeps the context alive so that the abort event arrives, but it
- * costs a tenth of a relay, so a call gets one only when it is still open after `custodyArmMs`. Until then the call log watches it: a
- * context that dies takes the upstream connection with it at once, and the log writes the row of a call that nobody can end any more.
- * Promises: exactly one terminal row; latency is real, and for a client that left before the arming at most `custodyArmMs`.
- * Must never: hold a body. Called by run-call; stage 08 uses the {@link Send} that it gives.
+ * workerd runs no `finally` for a vanished client; its context dies, and with it the upstream connection, at once. A pending `waitUntil`
+ * keeps the context alive so that the abort event arrives, but it costs a tenth of a relay; so do a timer, and a signal given to fetch.
+ * So a call gets them only when it is still open after `custodyArmMs`. Until then the keeper of the call log watches it: it wakes the call
+ * when that time has come, and writes the row of a call whose context died before.
+ * Promises: exactly one terminal row; latency is real, and for a client that left before the arming at most `custodyLatencyErrorMs`.
+ * Must never: hold a body. Called by run-call; stages 08 and 10 use the {@link Hold} that it gives.
  */
-import { custodyArmMs } from '../base/limits';
+import { custodyArmMs, custodyLatencyErrorMs } from '../base/limits';
 import type { Background } from '../ports/config';
 import type { CallLog, OpenCall, Outcome } from '../ports/evidence';
 
@@ -22,36 +23,36 @@ export interface Ending {
 /** The caller left before the end. */
 export const clientClosed: Ending = { outcome: 'cancelled', status: 499, code: 'client.closed' };
 
-/** What stage 08 may do with the call that it sends. */
-export interface Send {
-  readonly signal: AbortSignal;
-  /** Cancels the send; the call itself goes on to its refusal. */
-  cancel(): void;
-  /** Resolves when no answer began in time. */
-  readonly timedOut: Promise<'timeout'>;
-  /** The answer's headers are here: the first-byte watchdog stands down. */
-  answered(): void;
+/** What the stages may do with the call that is held. */
+export interface Hold {
+  /** A switch for the send. Only for sends that must be cut while the context lives on; the others end with their context. */
+  readonly cancel: AbortController | null;
+  /** Waits for the answer's headers under the first-byte watchdog. Never rejects: a runtime's error text can contain the URL. */
+  wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'>;
+  /** To be called before waiting for anything else than headers. */
+  arm(): void;
 }
 
-/** What a custody needs to begin. `firstByteTimeoutMs` counts from now. */
+/** What a custody needs to begin. `firstByteTimeoutMs` counts from the start of the call. */
 export interface CustodyTerms {
   readonly client: AbortSignal;
   readonly background: Background;
   readonly log: Pick<CallLog, 'watch' | 'unwatch'>;
   readonly firstByteTimeoutMs: number;
+  readonly nowMs: () => number;
+  /** Whether other work keeps the context alive, or the body is pumped: then only a signal ends the send. */
+  readonly needsCancel: () => boolean;
 }
 
-export class Custody implements OpenCall {
+export class Custody implements OpenCall, Hold {
   armed = false;
+  cancel: AbortController | null = null;
   readonly startedAtMs: number;
   readonly #onEnd: (ending: Ending, latencyMsMax: number | null) => void;
   #ended = false;
   #release: (() => void) | null = null;
-  #cancel: AbortController | null = null;
   #terms: CustodyTerms | null = null;
-  #armTimer: number | null = null;
-  #watchdog: number | null = null;
-  #headersCame = false;
+  #wake: (() => void) | null = null;
 
   /** `onEnd` writes the row; `latencyMsMax` is set only when the end itself was not seen. */
   constructor(startedAtMs: number, onEnd: (ending: Ending, latencyMsMax: number | null) => void) {
@@ -64,29 +65,50 @@ export class Custody implements OpenCall {
   }
 
   /** From here the custody owns the call. */
-  begin(terms: CustodyTerms): Send {
+  begin(terms: CustodyTerms): Hold {
     this.#terms = terms;
-    const cancel = new AbortController();
-    this.#cancel = cancel;
-    const late = Promise.withResolvers<'timeout'>();
     terms.log.watch(this, terms.background);
-    const armAfterMs = Math.min(custodyArmMs, terms.firstByteTimeoutMs);
-    this.#armTimer = setTimeout(() => {
-      this.arm();
-      if (this.#ended || this.#headersCame) return;
-      this.#watchdog = setTimeout(() => late.resolve('timeout'), terms.firstByteTimeoutMs - armAfterMs);
-    }, armAfterMs);
+    if (terms.needsCancel()) this.cancel = new AbortController();
     // Gone while an earlier stage waited: the event is past, the call must not be sent.
-    if (terms.client.aborted) this.abandon(clientClosed);
-    return {
-      signal: cancel.signal,
-      timedOut: late.promise,
-      cancel: () => cancel.abort(),
-      answered: () => {
-        this.#headersCame = true;
-        clearTimeout(this.#watchdog);
-      },
-    };
+    if (terms.client.aborted) {
+      this.cancel ??= new AbortController();
+      this.abandon(clientClosed);
+    }
+    return this;
+  }
+
+  async wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+    const fault = (): 'fault' => 'fault';
+    const settled = answer.catch(fault);
+    const early = await this.#orWake(settled);
+    if (early !== 'wake') return early;
+    // The keeper, another request, resolved the wait; this continuation runs in the context that the call lives in.
+    this.arm();
+    return this.#underWatchdog(settled);
+  }
+
+  #orWake(settled: Promise<Response | 'fault'>): Promise<Response | 'fault' | 'wake'> {
+    if ((this.#terms?.firstByteTimeoutMs ?? 0) < 2 * custodyArmMs) return Promise.resolve('wake');
+    return new Promise((resolve) => {
+      this.#wake = () => resolve('wake');
+      void settled.then(resolve);
+    });
+  }
+
+  async #underWatchdog(settled: Promise<Response | 'fault'>): Promise<Response | 'fault' | 'timeout'> {
+    const terms = this.#terms;
+    if (terms === null) return settled;
+    const leftMs = this.startedAtMs + terms.firstByteTimeoutMs - terms.nowMs();
+    const late = Promise.withResolvers<'timeout'>();
+    const watchdog = setTimeout(() => late.resolve('timeout'), Math.max(0, leftMs));
+    const first = await Promise.race([settled, late.promise]);
+    clearTimeout(watchdog);
+    return first;
+  }
+
+  /** The keeper's word that `custodyArmMs` have passed. */
+  wake(): void {
+    this.#wake?.();
   }
 
   /** Registers with `waitUntil` and listens for the client; from here the end is always seen. */
@@ -103,12 +125,12 @@ export class Custody implements OpenCall {
 
   /** The caller is gone or the watchdog fired: the upstream is cancelled, unless the call has already ended. */
   abandon(ending: Ending): void {
-    if (this.end(ending)) this.#cancel?.abort();
+    if (this.end(ending)) this.cancel?.abort();
   }
 
   /** The log's word that the context died before the arming. */
   lapse(): void {
-    this.#finish(clientClosed, custodyArmMs);
+    this.#finish(clientClosed, custodyLatencyErrorMs);
   }
 
   /** The one terminal write; later ones are no-ops and say so. */
@@ -119,8 +141,6 @@ export class Custody implements OpenCall {
   #finish(ending: Ending, latencyMsMax: number | null): boolean {
     if (this.#ended) return false;
     this.#ended = true;
-    clearTimeout(this.#armTimer);
-    clearTimeout(this.#watchdog);
     this.#terms?.log.unwatch(this);
     this.#onEnd(ending, latencyMsMax);
     this.#release?.();

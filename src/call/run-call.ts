@@ -19,12 +19,12 @@ import { authorize } from './04-authorize';
 import { admit } from './05-admit';
 import { reserve } from './06-reserve';
 import { guard } from './07-guard';
-import { type RelayPorts, relay } from './08-relay';
+import { isPumped, type RelayPorts, relay } from './08-relay';
 import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
-import type { EvidencedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
-import { clientClosed, Custody, type Ending, type Send } from './custody';
+import type { EvidencedCall, GuardedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
+import { clientClosed, Custody, type Ending, type Hold } from './custody';
 import type { BodyEnd } from './pump';
 
 /** What the road needs from outside; made by wiring.ts. */
@@ -47,7 +47,7 @@ export async function runCall(surface: Surface, request: Request, services: Call
   try {
     const taken = intake(request, surface, services.nowMs(), { clientIpHeaders: services.clientIpHeaders, egress: services.egressPolicy });
     if (!taken.ok) return life.refuse(taken.error);
-    const identified = await identify(taken.value, services.config, background);
+    const identified = await identify(taken.value, services.config, life.background);
     if (!identified.ok) return life.refuse(identified.error);
     life.of(identified.value);
     const resolved = await resolve(identified.value);
@@ -59,11 +59,12 @@ export async function runCall(surface: Surface, request: Request, services: Call
     if (!admitted.ok) return life.refuse(admitted.error);
     const reserved = reserve(admitted.value);
     if (!reserved.ok) return life.refuse(reserved.error);
-    const guarded = await guard(reserved.value, services, background);
+    const guarded = await guard(reserved.value, services, life.background);
     if (!guarded.ok) return life.refuse(guarded.error);
-    const answered = await relay(guarded.value, services, life.begin(guarded.value.upstream.firstByteTimeoutMs));
+    const hold = life.begin(guarded.value);
+    const answered = await relay(guarded.value, services, hold);
     if (!answered.ok) return life.refuse(answered.error);
-    const evidenced = await evidence(settle(answered.value));
+    const evidenced = await evidence(settle(answered.value), hold);
     if (!evidenced.ok) return life.refuse(evidenced.error);
     return life.answer(evidenced.value);
   } catch (bug) {
@@ -76,6 +77,7 @@ class CallLife {
   readonly #request: Request;
   readonly #services: CallServices;
   readonly #background: Background;
+  #hasBackground = false;
   readonly #custody: Custody;
   readonly #startedAtMs: number;
   #call: IdentifiedCall | null = null;
@@ -87,9 +89,17 @@ class CallLife {
   constructor(request: Request, services: CallServices, background: Background) {
     this.#request = request;
     this.#services = services;
-    this.#background = background;
+    this.#background = (work) => {
+      this.#hasBackground = true;
+      background(work);
+    };
     this.#startedAtMs = services.nowMs();
     this.#custody = new Custody(this.#startedAtMs, (ending, latencyMsMax) => this.#log(ending, latencyMsMax));
+  }
+
+  /** This request's waitUntil; remembers that it was used. */
+  get background(): Background {
+    return this.#background;
   }
 
   of(call: IdentifiedCall): void {
@@ -101,12 +111,14 @@ class CallLife {
   }
 
   /** From here the custody owns the call. */
-  begin(firstByteTimeoutMs: number): Send {
+  begin(call: GuardedCall): Hold {
     return this.#custody.begin({
       client: this.#request.signal,
       background: this.#background,
       log: this.#services.callLog,
-      firstByteTimeoutMs,
+      firstByteTimeoutMs: call.upstream.firstByteTimeoutMs,
+      nowMs: this.#services.nowMs,
+      needsCancel: () => this.#hasBackground || isPumped(call),
     });
   }
 

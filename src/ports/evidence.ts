@@ -36,6 +36,8 @@ export interface CallRow {
 export interface OpenCall {
   readonly startedAtMs: number;
   readonly armed: boolean;
+  /** Tells a call that `custodyArmMs` have passed; it arms itself in its own context, if that is still alive. */
+  wake(): void;
   /** Ends the call as cancelled: nobody else can any more. */
   lapse(): void;
 }

@@ -10,6 +10,7 @@ import { makeScenario } from '../support/scenario.ts';
 import { clientLeaves } from './disconnect/client-leaves.ts';
 import {
   cancelled,
+  held,
   leave,
   type Named,
   Stand,
@@ -18,22 +19,37 @@ import {
   stillServes,
   until,
   upstreams,
+  type Visit,
 } from './disconnect/stand.ts';
 import { upstreamFails } from './disconnect/upstream-fails.ts';
 
-const burst: Named = [
-  'a burst of 50 RSTs: 50 rows, no open upstream connection, the isolate serves on',
+/** `heldMs` 0: before the custody is armed, 600 of them: more than one batch of the log. */
+const bursts: readonly Named[] = (
+  [
+    [50, 150],
+    [600, 0],
+  ] as const
+).map(([count, heldMs]) => [
+  `a burst of ${count} RSTs after ${heldMs} ms: ${count} rows, no open upstream connection, the isolate serves on`,
   async (stand) => {
-    const each = Array.from({ length: 50 }, () => stand.visit('native', silent));
-    const visits = await Promise.all(each);
-    for (const visit of visits) await stand.reached(visit);
-    for (const visit of visits) leave(visit, 'RST');
+    const visits: Visit[] = [];
+    while (visits.length < count) {
+      const some = Math.min(burstSize, count - visits.length);
+      const each = await Promise.all(
+        Array.from({ length: some }, () => stand.visit('native', silent)),
+      );
+      await Promise.all(each.map((visit) => stand.reached(visit)));
+      for (const visit of each) await held(visit, heldMs);
+      for (const visit of each) leave(visit, 'RST');
+      visits.push(...each);
+    }
     const closed = await Promise.all(visits.map((visit) => stand.upstreamClosed(visit)));
     await stillServes(stand);
-    for (const visit of visits) await stand.ended(visit, cancelled);
+    await stand.allEnded(visits, cancelled);
     return `last ${shown(Math.max(...closed))}`;
   },
-];
+]);
+const burstSize = 50;
 
 const oneRowEach: Named = [
   'every call of this run has exactly one row',
@@ -92,7 +108,7 @@ async function stage(): Promise<Staged> {
   );
   const rows = [
     ...together.map(([name], at) => counted(name, () => startedAhead(ahead, at))),
-    ...[burst, oneRowEach].map(([name, run]) => counted(name, () => run(stand))),
+    ...[...bursts, oneRowEach].map(([name, run]) => counted(name, () => run(stand))),
   ];
   return {
     rows,

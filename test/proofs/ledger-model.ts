@@ -3,32 +3,30 @@
  * (1), `--count N` histories on the object's own statements.
  */
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
-import { bundleLedger, type Patch, smallLimits } from '../support/ledger-bundle.ts';
+import {
+  bundleLedger,
+  liveLimits,
+  type Patch,
+  smallLimits,
+  tinyBounds,
+} from '../support/ledger-bundle.ts';
 import { Checker, type Lists, type Seen } from '../support/ledger-check.ts';
 import { historyOf } from '../support/ledger-history.ts';
 import { mutants } from '../support/ledger-mutants.ts';
 import { type CoreClass, firstFailure, loadCore, runSteps, shrink } from '../support/ledger-run.ts';
+import {
+  boundScenarios,
+  playScenario,
+  type Scenario,
+  scenarios,
+} from '../support/ledger-scenarios.ts';
+import { NodeStage } from '../support/ledger-stage.ts';
 import { holds, type Proof, type Row, same } from '../support/proof.ts';
 
 const coreFile = 'durable-objects/ledger/core.ts';
 const objectFile = 'test/unit/durable-objects/ledger-object.ts';
 /** Histories within which every mutant has to be seen. */
 const mutantHistoriesMax = 200;
-
-/** Leases that a proof can wait for, and a bound that it can reach. */
-const liveLimits: readonly Patch[] = [
-  { file: 'src/base/limits.ts', find: 'ledgerLeaseMs = 120_000', replace: 'ledgerLeaseMs = 300' },
-  {
-    file: 'src/base/limits.ts',
-    find: 'ledgerAlarmJitterMs = 2_000',
-    replace: 'ledgerAlarmJitterMs = 50',
-  },
-  {
-    file: 'src/base/limits.ts',
-    find: 'ledgerInFlightMax = 1_000',
-    replace: 'ledgerInFlightMax = 50',
-  },
-];
 
 /** The kinds of answers without which the histories would prove little. */
 const answersWanted = [
@@ -120,6 +118,24 @@ function mutantRows(): Row[] {
       return `caught by seed ${failed.seed}`;
     },
   }));
+}
+
+/** The scenarios, with snapshots every few operations; the bounds, with bounds that can be reached. */
+function scenarioRows(Core: CoreClass, Tiny: CoreClass): Row[] {
+  const row = (scenario: Scenario, Class: CoreClass): Row => ({
+    name: `scenario: ${scenario.name}`,
+    run: () => onStage(Class, scenario),
+  });
+  return [...scenarios.map((s) => row(s, Core)), ...boundScenarios.map((s) => row(s, Tiny))];
+}
+
+async function onStage(Class: CoreClass, scenario: Scenario): Promise<void> {
+  const stage = new NodeStage(Class);
+  try {
+    await playScenario(stage, scenario);
+  } finally {
+    stage.close();
+  }
 }
 
 /** workerd with the object in one bundle. */
@@ -251,14 +267,17 @@ export const proof: Proof = {
     const options = optionsOf(short, args);
     const small = await startObject('dist/ledger-test.js', smallLimits);
     const live = await startObject('dist/ledger-live.js', liveLimits);
-    const corePath = await bundleLedger(
-      coreFile,
-      `dist/ledger/core-${process.pid}.mjs`,
-      smallLimits,
-    );
-    const Core = await loadCore(corePath);
+    const load = async (name: string, patches: readonly Patch[]): Promise<CoreClass> =>
+      loadCore(await bundleLedger(coreFile, `dist/ledger/${name}-${process.pid}.mjs`, patches));
+    const Core = await load('core', smallLimits);
+    const Tiny = await load('tiny', tinyBounds);
     return {
-      rows: [...statementRows(Core, options), ...mutantRows(), ...objectRows(small, live, options)],
+      rows: [
+        ...scenarioRows(Core, Tiny),
+        ...statementRows(Core, options),
+        ...mutantRows(),
+        ...objectRows(small, live, options),
+      ],
       figure: () =>
         `${options.count} + ${options.objectCount} histories, ${mutants.length} mutants, 0 overspent`,
       dispose: async () => {

@@ -1,7 +1,8 @@
 /**
- * newcomer: what the README promises to somebody who has nothing but git, node and npm.
- * The full form clones HEAD into an empty folder and installs from the registry; the short form runs the present working copy on an
- * empty state folder. Everything after that is the same: real npm, the printed line in a real shell.
+ * newcomer: what the README promises to somebody who has nothing but git, node and npm. The full
+ * form clones HEAD into an empty folder and installs from the registry; the short form runs the
+ * present working copy on an empty state folder. Everything after that is the same: real npm, the
+ * printed line in a real shell.
  */
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,13 +48,19 @@ class Newcomer {
     return line.trim();
   }
 
-  /** Ctrl-C, as far as a group of processes can tell; npm itself then ends by the signal, whatever Weir's own exit code. */
+  /**
+   * Ctrl-C, as far as a group of processes can tell; npm itself then ends by the signal, whatever
+   * Weir's own exit code.
+   */
   async stop(): Promise<void> {
     const { running } = this;
     this.running = null;
     if (running === null) return;
     await running.stop();
-    holds(running.output().includes('Weir stopped.'), `no word of a clean stop: ${running.output().slice(-500)}`);
+    holds(
+      running.output().includes('Weir stopped.'),
+      `no word of a clean stop: ${running.output().slice(-500)}`,
+    );
   }
 
   get key(): string {
@@ -61,12 +68,19 @@ class Newcomer {
   }
 
   get vendorPort(): number {
-    return Number(/demo vendor runs on http:\/\/127\.0\.0\.1:(\d+)/.exec(this.running?.output() ?? '')?.[1]);
+    return Number(
+      /demo vendor runs on http:\/\/127\.0\.0\.1:(\d+)/.exec(this.running?.output() ?? '')?.[1],
+    );
   }
 
   /** Ids of the calls that the gateway has on record for the demo tenant. */
   async recordedCalls(): Promise<string[]> {
-    const { body } = await callManagement({ port: this.port, key: this.key, method: 'GET', path: '/api/v1/calls' });
+    const { body } = await callManagement({
+      port: this.port,
+      key: this.key,
+      method: 'GET',
+      path: '/api/v1/calls',
+    });
     return (body as { data: { id: string }[] }).data.map(({ id }) => id);
   }
 }
@@ -76,11 +90,19 @@ async function pasteCurl(line: string): Promise<void> {
   const { code, stdout, stderr } = await runCommand('sh', ['-c', line]);
   same(code, 0, `exit code of the curl line (${stderr})`);
   const { data, demo } = JSON.parse(stdout) as { data: { id: string }[]; demo: object };
-  same(data.map(({ id }) => id), ['demo-small', 'demo-large'], 'the models');
+  same(
+    data.map(({ id }) => id),
+    ['demo-small', 'demo-large'],
+    'the models',
+  );
   same(demo, { vendor_credential: 'accepted', weir_key: 'not seen' }, 'what the vendor saw');
 }
 
-async function waitFor<T>(read: () => Promise<T>, done: (value: T) => boolean, what: string): Promise<T> {
+async function waitFor<T>(
+  read: () => Promise<T>,
+  done: (value: T) => boolean,
+  what: string,
+): Promise<T> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
     const value = await read();
     if (done(value)) return value;
@@ -95,16 +117,24 @@ const cloneRow = (it: Newcomer): Row => ({
     const cloned = await runCommand('git', ['clone', '--quiet', process.cwd(), it.home]);
     same(cloned.code, 0, `git clone (${cloned.stderr})`);
     holds(!existsSync(join(it.home, 'node_modules')), 'the clone has node_modules');
-    return (await runCommand('git', ['rev-parse', '--short', 'HEAD'], { cwd: it.home })).stdout.trim();
+    return (
+      await runCommand('git', ['rev-parse', '--short', 'HEAD'], { cwd: it.home })
+    ).stdout.trim();
   },
 });
 
 const storyRows = (it: Newcomer): Row[] => [
   {
-    name: it.short ? 'npm start on an empty state prints a curl line' : 'npm start installs everything and prints a curl line',
+    name: it.short
+      ? 'npm start on an empty state prints a curl line'
+      : 'npm start installs everything and prints a curl line',
     async run() {
       it.curlLine = await it.start(it.short ? startTimeoutMs : firstStartTimeoutMs);
-      same(statSync(join(it.state, 'dev.env')).mode & 0o777, 0o600, 'mode of the file with the secrets');
+      same(
+        statSync(join(it.state, 'dev.env')).mode & 0o777,
+        0o600,
+        'mode of the file with the secrets',
+      );
       return `${it.startSeconds[0]?.toFixed(1)} s`;
     },
   },
@@ -116,29 +146,47 @@ const storyRows = (it: Newcomer): Row[] => [
     name: 'the vendor refuses the same call without Weir in front',
     async run() {
       const { vendorPort, key } = it;
-      const answer = await fetch(`http://127.0.0.1:${vendorPort}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+      const answer = await fetch(`http://127.0.0.1:${vendorPort}/v1/models`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
       same(answer.status, 401, 'status');
     },
   },
   {
     name: 'a second start keeps key, curl line and recorded calls',
     async run() {
-      const before = await waitFor(() => it.recordedCalls(), (ids) => ids.length > 0, 'the call is on record');
+      const before = await waitFor(
+        () => it.recordedCalls(),
+        (ids) => ids.length > 0,
+        'the call is on record',
+      );
       await it.stop();
       same(await it.start(startTimeoutMs), it.curlLine, 'the curl line');
       await pasteCurl(it.curlLine);
-      same((await it.recordedCalls()).slice(0, before.length), before, 'calls from before the stop');
+      same(
+        (await it.recordedCalls()).slice(0, before.length),
+        before,
+        'calls from before the stop',
+      );
       return `${it.startSeconds[1]?.toFixed(1)} s`;
     },
   },
   {
     name: 'a taken port is one sentence that names the port and --port, exit 1',
     async run() {
-      const { code, stdout, stderr } = await runCommand('npm', ['start'], { cwd: it.home, env: it.env });
+      const { code, stdout, stderr } = await runCommand('npm', ['start'], {
+        cwd: it.home,
+        env: it.env,
+      });
       same(code, 1, 'exit code');
-      const lines = `${stdout}\n${stderr}`.split('\n').filter((line) => line.trim() !== '' && !/^(>|npm )/.test(line));
+      const lines = `${stdout}\n${stderr}`
+        .split('\n')
+        .filter((line) => line.trim() !== '' && !/^(>|npm )/.test(line));
       same(lines.length, 1, `lines beside npm's own (${lines.join(' | ')})`);
-      holds(lines[0]?.includes(`Port ${it.port} is taken`) && lines[0].includes('--port'), `the sentence: ${lines[0]}`);
+      holds(
+        lines[0]?.includes(`Port ${it.port} is taken`) && lines[0].includes('--port'),
+        `the sentence: ${lines[0]}`,
+      );
       await pasteCurl(it.curlLine);
       return lines[0];
     },

@@ -1,6 +1,7 @@
 /**
- * real-clients: the official OpenAI and Anthropic SDKs, `ws` and curl, unchanged but for base URL and key, against scripted vendors on
- * loopback that know only their own credential. The last rows read what the vendors received: no byte of a Weir key in any of it.
+ * real-clients: the official OpenAI and Anthropic SDKs, `ws` and curl, unchanged but for base URL
+ * and key, against scripted vendors on loopback that know only their own credential. The last rows
+ * read what the vendors received: no byte of a Weir key in any of it.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
@@ -29,34 +30,52 @@ interface Stage {
 async function setUp(): Promise<Stage> {
   const openaiVendor = await startVendor({ credential: openaiCredential });
   const anthropicVendor = await startVendor({ credential: anthropicCredential });
-  const gateway = await startGateway({ allow: [openaiVendor.authority, anthropicVendor.authority] });
+  const gateway = await startGateway({
+    allow: [openaiVendor.authority, anthropicVendor.authority],
+  });
   const tenant = await makeScenario(gateway);
   await tenant.upstream({
     ...(await vendorAt(tenant, 'openai', openaiVendor, openaiCredential)),
     base_path: '/v1',
-    bindings: [{ location: 'header', name: 'authorization', injector: 'bearer', secret: 'cred://openai' }],
+    bindings: [
+      { location: 'header', name: 'authorization', injector: 'bearer', secret: 'cred://openai' },
+    ],
   });
   await tenant.upstream({
     ...(await vendorAt(tenant, 'anthropic', anthropicVendor, anthropicCredential)),
-    bindings: [{ location: 'header', name: 'x-api-key', injector: 'api_key', secret: 'cred://anthropic' }],
+    bindings: [
+      { location: 'header', name: 'x-api-key', injector: 'api_key', secret: 'cred://anthropic' },
+    ],
   });
   const base = `http://127.0.0.1:${gateway.port}/call`;
   const openai = new OpenAI({ baseURL: `${base}/openai`, apiKey: tenant.token, maxRetries: 0 });
-  const anthropic = new Anthropic({ baseURL: `${base}/anthropic`, apiKey: tenant.token, maxRetries: 0 });
+  const anthropic = new Anthropic({
+    baseURL: `${base}/anthropic`,
+    apiKey: tenant.token,
+    maxRetries: 0,
+  });
   return { gateway, openaiVendor, anthropicVendor, tenant, openai, anthropic };
 }
 
 /** The fields that both upstreams share; stores the secret of the same name. */
 async function vendorAt(tenant: Scenario, name: string, vendor: Vendor, credential: string) {
   await tenant.secret(name, credential);
-  return { name, alias: name, scheme: 'http', endpoints: [{ host: '127.0.0.1', port: vendor.port }] };
+  return {
+    name,
+    alias: name,
+    scheme: 'http',
+    endpoints: [{ host: '127.0.0.1', port: vendor.port }],
+  };
 }
 
 const openaiRows = ({ openai }: Stage): Row[] => [
   {
     name: 'openai: a chat completion',
     async run() {
-      const answer = await openai.chat.completions.create({ model: 'demo-small', messages: [{ role: 'user', content: said }] });
+      const answer = await openai.chat.completions.create({
+        model: 'demo-small',
+        messages: [{ role: 'user', content: said }],
+      });
       same(answer.choices[0]?.message.content, answerText, 'content');
       same(answer.model, 'demo-small', 'model');
     },
@@ -83,7 +102,11 @@ const openaiRows = ({ openai }: Stage): Row[] => [
     name: 'openai: the list of models',
     async run() {
       const models = await openai.models.list();
-      same(models.data.map(({ id }) => id), ['demo-small', 'demo-large'], 'ids');
+      same(
+        models.data.map(({ id }) => id),
+        ['demo-small', 'demo-large'],
+        'ids',
+      );
     },
   },
   {
@@ -119,7 +142,9 @@ const anthropicRows = ({ anthropic }: Stage): Row[] => [
     name: 'anthropic: a streamed message arrives event by event',
     async run() {
       const arrivals: number[] = [];
-      const stream = anthropic.messages.stream(question).on('text', () => arrivals.push(performance.now()));
+      const stream = anthropic.messages
+        .stream(question)
+        .on('text', () => arrivals.push(performance.now()));
       same(await stream.finalText(), answerText, 'text');
       return spread(arrivals);
     },
@@ -129,24 +154,36 @@ const anthropicRows = ({ anthropic }: Stage): Row[] => [
     async run() {
       const stranger = anthropic.withOptions({ apiKey: `wk_1${'x'.repeat(42)}` });
       const error = await failure(stranger.messages.create(question));
-      holds(error instanceof Anthropic.AuthenticationError, `an Anthropic.AuthenticationError, got ${error}`);
+      holds(
+        error instanceof Anthropic.AuthenticationError,
+        `an Anthropic.AuthenticationError, got ${error}`,
+      );
       same(error.headers.get('x-weir-error-source'), 'gateway', 'X-Weir-Error-Source');
     },
   },
 ];
 
-const question = { model: 'demo-small', max_tokens: 64, messages: [{ role: 'user' as const, content: said }] };
+const question = {
+  model: 'demo-small',
+  max_tokens: 64,
+  messages: [{ role: 'user' as const, content: said }],
+};
 
 const socketRows = ({ gateway, tenant }: Stage): Row[] => {
   const url = `ws://127.0.0.1:${gateway.port}/call/openai/echo`;
   return [
     {
       name: 'ws: echo with the key in Authorization',
-      run: () => echoes(new WebSocket(url, { headers: { authorization: `Bearer ${tenant.token}` } }), ''),
+      run: () =>
+        echoes(new WebSocket(url, { headers: { authorization: `Bearer ${tenant.token}` } }), ''),
     },
     {
       name: 'ws: echo with the key in Sec-WebSocket-Protocol, as browser SDKs send it',
-      run: () => echoes(new WebSocket(url, ['realtime', `openai-insecure-api-key.${tenant.token}`]), 'realtime'),
+      run: () =>
+        echoes(
+          new WebSocket(url, ['realtime', `openai-insecure-api-key.${tenant.token}`]),
+          'realtime',
+        ),
     },
     {
       name: 'ws: echo with the key in ?key=',
@@ -159,7 +196,13 @@ const curlRow = ({ gateway, tenant }: Stage): Row => ({
   name: 'curl -u KEY: (Basic, the key as user name)',
   async run() {
     const url = `http://127.0.0.1:${gateway.port}/call/openai/models`;
-    const { code, stdout } = await runCommand('curl', ['-sS', '--fail', '-u', `${tenant.token}:`, url]);
+    const { code, stdout } = await runCommand('curl', [
+      '-sS',
+      '--fail',
+      '-u',
+      `${tenant.token}:`,
+      url,
+    ]);
     same(code, 0, 'exit code');
     same((JSON.parse(stdout) as { object: string }).object, 'list', 'object');
   },
@@ -171,7 +214,11 @@ const vendorRows = ({ openaiVendor, anthropicVendor, tenant }: Stage): Row[] => 
     name: 'each vendor received its own credential on every request, and no other',
     async run() {
       for (const { rawHeaders } of openaiVendor.seen) {
-        same(valuesOf(rawHeaders, 'authorization'), [`Bearer ${openaiCredential}`], 'authorization at openai');
+        same(
+          valuesOf(rawHeaders, 'authorization'),
+          [`Bearer ${openaiCredential}`],
+          'authorization at openai',
+        );
         same(valuesOf(rawHeaders, 'x-api-key'), [], 'x-api-key at openai');
       }
       for (const { rawHeaders } of anthropicVendor.seen) {
@@ -187,11 +234,16 @@ const vendorRows = ({ openaiVendor, anthropicVendor, tenant }: Stage): Row[] => 
       const spellings = [tenant.token, 'wk_', Buffer.from(`${tenant.token}:`).toString('base64')];
       for (const request of [...openaiVendor.seen, ...anthropicVendor.seen]) {
         const text = JSON.stringify(request);
-        for (const spelling of spellings) holds(!text.includes(spelling), `a Weir key reached ${request.target}`);
+        for (const spelling of spellings)
+          holds(!text.includes(spelling), `a Weir key reached ${request.target}`);
       }
-      same(openaiVendor.seen.filter(({ target }) => target.startsWith('/v1/echo?')).map(({ target }) => target), [
-        '/v1/echo?room=7',
-      ], "the socket's query without the key");
+      same(
+        openaiVendor.seen
+          .filter(({ target }) => target.startsWith('/v1/echo?'))
+          .map(({ target }) => target),
+        ['/v1/echo?room=7'],
+        "the socket's query without the key",
+      );
     },
   },
 ];
@@ -201,11 +253,17 @@ async function echoes(socket: WebSocket, protocol: string): Promise<string> {
   await once(socket, 'open');
   same(socket.protocol, protocol, 'the chosen subprotocol');
   const [text, binary] = [Buffer.from('grüß dich'), Buffer.alloc(100_000, 7)];
-  for (const [data, isBinary] of [[text, false], [binary, true]] as const) {
+  for (const [data, isBinary] of [
+    [text, false],
+    [binary, true],
+  ] as const) {
     const received = once(socket, 'message');
     socket.send(data, { binary: isBinary });
     const [echo, echoIsBinary] = (await received) as [Buffer, boolean];
-    holds(echo.equals(data) && echoIsBinary === isBinary, `the echo of ${data.length} bytes differs`);
+    holds(
+      echo.equals(data) && echoIsBinary === isBinary,
+      `the echo of ${data.length} bytes differs`,
+    );
   }
   const closed = once(socket, 'close');
   socket.close(4001, 'done');
@@ -242,10 +300,16 @@ async function failure(promise: PromiseLike<unknown>): Promise<Error & { headers
   throw new Error('it did not fail');
 }
 
-/** A stream that was buffered on the way would arrive at once; the vendor pauses 20 ms between events. */
+/**
+ * A stream that was buffered on the way would arrive at once; the vendor pauses 20 ms between
+ * events.
+ */
 function spread(arrivals: readonly number[]): string {
   const ms = (arrivals.at(-1) ?? 0) - (arrivals[0] ?? 0);
-  holds(ms >= (arrivals.length - 1) * 10, `${arrivals.length} events within ${ms.toFixed(0)} ms: they were held back`);
+  holds(
+    ms >= (arrivals.length - 1) * 10,
+    `${arrivals.length} events within ${ms.toFixed(0)} ms: they were held back`,
+  );
   return `${arrivals.length} events over ${ms.toFixed(0)} ms`;
 }
 
@@ -258,7 +322,13 @@ export const proof: Proof = {
   async stage() {
     const stage = await setUp();
     const { gateway, openaiVendor, anthropicVendor } = stage;
-    const rows = [...openaiRows(stage), ...anthropicRows(stage), ...socketRows(stage), curlRow(stage), ...vendorRows(stage)];
+    const rows = [
+      ...openaiRows(stage),
+      ...anthropicRows(stage),
+      ...socketRows(stage),
+      curlRow(stage),
+      ...vendorRows(stage),
+    ];
     return {
       rows,
       figure: () => {

@@ -1,7 +1,8 @@
 /**
- * Commands as a person would run them: in an environment without anything that npm, vitest or this repo added to ours.
- * Promises: nothing outlives `stop` or the time limit; a command's whole process group ends with it. Called by proofs that drive real
- * programs (npm, curl, git).
+ * Commands as a person would run them: in an environment without anything that npm, vitest or this
+ * repo added to ours.
+ * Promises: nothing outlives `stop` or the time limit; a command's whole process group ends with
+ * it. Called by proofs that drive real programs (npm, curl, git).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 
@@ -29,17 +30,30 @@ export interface RunningCommand {
 }
 
 /** What npm, vitest and we ourselves put into an environment. */
-const ours = /^(npm_|VITEST|WEIR_|EGRESS_|NODE_ENV$|NODE_OPTIONS$|NODE$|INIT_CWD$|PORT$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$)/;
+const ours = [
+  /^(npm_|VITEST|WEIR_|EGRESS_)/,
+  /^(NODE|NODE_ENV|NODE_OPTIONS|INIT_CWD|PORT)$/,
+  /^(TEST|DEV|PROD|MODE|BASE_URL|SSR)$/,
+];
 
-/** The environment of a login shell: ours without the additions, and without any node_modules on PATH. */
+/**
+ * The environment of a login shell: ours without the additions, and without any node_modules on
+ * PATH.
+ */
 export function cleanEnv(): Record<string, string> {
-  const kept = Object.entries(process.env).filter(([name, value]) => value !== undefined && !ours.test(name));
+  const kept = Object.entries(process.env).filter(
+    ([name, value]) => value !== undefined && !ours.some((pattern) => pattern.test(name)),
+  );
   const path = (process.env.PATH ?? '').split(':').filter((part) => !part.includes('node_modules'));
   return { ...(Object.fromEntries(kept) as Record<string, string>), PATH: path.join(':') };
 }
 
 /** Runs a command to its end; killed after `timeoutMs` (60 s), which fails. */
-export function runCommand(command: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+export function runCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
   const { timeoutMs = 60_000 } = options;
   const child = launch(command, args, options);
   const stdout = collect(child, 'stdout');
@@ -58,7 +72,11 @@ export function runCommand(command: string, args: readonly string[], options: Co
 }
 
 /** Starts a command that keeps running; `stop` it. */
-export function startCommand(command: string, args: readonly string[], options: CommandOptions = {}): RunningCommand {
+export function startCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): RunningCommand {
   const child = launch(command, args, options);
   const [stdout, stderr] = [collect(child, 'stdout'), collect(child, 'stderr')];
   const output = (): string => stdout() + stderr();
@@ -66,10 +84,20 @@ export function startCommand(command: string, args: readonly string[], options: 
   return {
     output,
     async line(pattern, timeoutMs) {
-      const found = (): string | undefined => output().split('\n').find((line) => pattern.test(line));
-      await Promise.race([until(() => found() !== undefined, child, timeoutMs), ended, late(timeoutMs)]);
+      const found = (): string | undefined =>
+        output()
+          .split('\n')
+          .find((line) => pattern.test(line));
+      await Promise.race([
+        until(() => found() !== undefined, child, timeoutMs),
+        ended,
+        late(timeoutMs),
+      ]);
       const line = found();
-      if (line === undefined) throw new Error(`${command} ${args.join(' ')} printed no ${pattern}: ${output().slice(-2000)}`);
+      if (line === undefined)
+        throw new Error(
+          `${command} ${args.join(' ')} printed no ${pattern}: ${output().slice(-2000)}`,
+        );
       return line;
     },
     async stop() {

@@ -1,6 +1,7 @@
 /**
- * A real gateway for e2e, fault and proof runs: the built bundle in Miniflare with direct workerd sockets, so that nothing between the
- * raw client and the Worker changes a byte (never `wrangler dev`). Several isolates may share one D1.
+ * A real gateway for e2e, fault and proof runs: the built bundle in Miniflare with direct workerd
+ * sockets, so that nothing between the raw client and the Worker changes a byte (never `wrangler
+ * dev`). Several isolates may share one D1.
  */
 import { readFileSync } from 'node:fs';
 import { callManagement } from '../../scripts/lib/management.ts';
@@ -37,7 +38,12 @@ export interface Gateway {
   /** Everything that workerd printed. */
   readonly output: () => string;
   /** A management call; as the operator unless `key` is given. */
-  readonly api: (method: string, path: string, body?: unknown, options?: { key?: string; isolate?: number }) => Promise<ApiAnswer>;
+  readonly api: (
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: { key?: string; isolate?: number },
+  ) => Promise<ApiAnswer>;
   readonly db: () => Promise<D1Like>;
   readonly dispose: () => Promise<void>;
   /** Process id of workerd, for fault runs. */
@@ -48,7 +54,11 @@ export interface Gateway {
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const ports = options.ports ?? (await freePorts(options.isolates ?? 1));
   let output = '';
-  const bindings = { ...testBindings, EGRESS_ALLOW: (options.allow ?? []).join(','), ...options.bindings };
+  const bindings = {
+    ...testBindings,
+    EGRESS_ALLOW: (options.allow ?? []).join(','),
+    ...options.bindings,
+  };
   const workerd = await startWorkerd({
     bundle: options.bundle ?? 'dist/worker.js',
     isolates: ports.map((port, i) => ({ port, bindings: { ...bindings, ISOLATE: String(i) } })),
@@ -73,7 +83,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
 
 /** The workerd below a process. */
 function workerdPid(parent: number): number {
-  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(/\s+/).filter(Boolean).map(Number);
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8')
+    .trim()
+    .split(/\s+/)
+    .filter(Boolean)
+    .map(Number);
   for (const child of children) {
     if (readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('workerd')) return child;
     const below = workerdPid(child);

@@ -14,6 +14,7 @@ export interface Patch {
   readonly replace: string;
 }
 
+/** A limit of `src/base/limits.ts` with another value. */
 const limit = (name: string, value: string, small: number): Patch => ({
   file: 'src/base/limits.ts',
   find: `export const ${name} = ${value};`,
@@ -22,7 +23,7 @@ const limit = (name: string, value: string, small: number): Patch => ({
 
 /** Limits at which 60 steps reach what takes days in production. */
 export const smallLimits: readonly Patch[] = [
-  limit('ledgerSnapshotOpsMin', '1_000', 8),
+  limit('ledgerSnapshotOpsMin', '4_000', 8),
   limit('ledgerSnapshotPartChars', '512 * 1024', 900),
   limit('ledgerEndedPartMax', '500', 3),
   limit('ledgerPruneRowsMax', '5_000', 4),
@@ -38,6 +39,21 @@ export const smallLimits: readonly Patch[] = [
     find: 'Math.max(ledgerSnapshotOpsMin, 2 * size)',
     replace: 'ledgerSnapshotOpsMin',
   },
+];
+
+/** Leases and bounds that a proof on the real clock can reach. */
+export const liveLimits: readonly Patch[] = [
+  limit('ledgerLeaseMs', '120_000', 300),
+  limit('ledgerAlarmJitterMs', '2_000', 50),
+  limit('ledgerInFlightMax', '1_000', 50),
+];
+
+/** Bounds that a scenario of ten lines can reach. */
+export const tinyBounds: readonly Patch[] = [
+  limit('ledgerOpenHoldsMax', '20_000', 3),
+  limit('ledgerBlocksMax', '1_000', 2),
+  limit('ledgerBudgetValuesMax', '10_000', 2),
+  limit('recordTenantBytesMax', '256 * 1024 * 1024', 600_000),
 ];
 
 /** The text with a patch applied. */

@@ -41,8 +41,6 @@ export class Checker {
   readonly seen: Set<string>;
   readonly #first = new Map<string, string>();
   readonly #journal: LogRow[] = [];
-  /** What settlements above their hold and late ones may have taken below zero. */
-  #above = 0;
 
   constructor(seen: Set<string>) {
     this.seen = seen;
@@ -142,18 +140,10 @@ export class Checker {
 
   #expectCall({ ends, places }: Call, answer: unknown): void {
     const model = this.#model;
-    for (const op of ends) if (op[0] === 'settle') this.#noteAbove(op);
     const wanted = model.apply(ends, places);
     same(answer, wanted, `answer to ${JSON.stringify({ ends, places })}`);
     for (const [i, op] of ends.entries()) this.#repeatOp(op, wanted.ends[i]);
     for (const [i, op] of places.entries()) this.#repeatOp(op, wanted.places[i]);
-  }
-
-  /** What this settlement may take beyond what was placed for it; an upper bound. */
-  #noteAbove(op: EndOp & readonly ['settle', ...unknown[]]): void {
-    const hold = this.#model.holds.find((h) => h.id === op[1]);
-    if (hold === undefined) return;
-    this.#above += hold.ending === null ? Math.max(0, op[2] - hold.micros) : op[2];
   }
 
   #repeatOp(op: EndOp | PlaceOp, answer: EndAnswer | PlaceAnswer | undefined): void {
@@ -178,7 +168,8 @@ export class Checker {
       view.availableMicros + view.heldMicros + view.settledMicros,
       'paid in = available + held + settled',
     );
-    holds(view.availableMicros >= -this.#above, 'overspent above the placed amounts');
+    const above = model.holds.reduce((sum, h) => sum + aboveHold(h), 0);
+    holds(view.availableMicros >= -above, 'overspent above the placed amounts');
     const seen = [view.availableMicros, view.heldMicros, view.settledMicros, view.debtMicros];
     const wanted = [model.available(), model.held(), model.settled(), model.debt];
     same(seen, wanted, 'available, held, settled, debt');
@@ -217,3 +208,7 @@ export class Checker {
     same(ends, ended, 'ends in the journal');
   }
 }
+
+/** What the settlements of a hold took that was not placed for it: only they can make debt. */
+const aboveHold = (hold: { micros: number; chargeMicros: number; lateMicros: number | null }) =>
+  Math.max(0, hold.chargeMicros - hold.micros) + (hold.lateMicros ?? 0);

@@ -59,6 +59,8 @@ interface ModelHold {
   readonly record: ModelRecord | null;
   readonly coins: readonly Coin[];
   leaseUntilMs: number;
+  /** The event that gave it its lease: the earlier of two equal leases ends first. */
+  leased: number;
   graced: boolean;
   ending: 'settled' | 'released' | 'expired' | null;
   chargeMicros: number;
@@ -294,6 +296,7 @@ export class LedgerModel {
       record: claim === null ? null : this.#claim(claim, id, leaseUntilMs),
       coins,
       leaseUntilMs,
+      leased: this.#events,
       graced: false,
       ending: null,
       chargeMicros: 0,
@@ -310,9 +313,8 @@ export class LedgerModel {
     if (op[0] === 'settle') return this.#settle(hold, op[2], op[3]);
     if (op[0] === 'release') return this.#release(hold);
     if (hold.ending !== null) return already(hold);
-    hold.leaseUntilMs = this.nowMs + leaseMs;
+    this.#lease(hold);
     hold.graced = false;
-    this.#prolong(hold);
     return { outcome: 'renewed', leaseUntilMs: hold.leaseUntilMs };
   }
 
@@ -321,12 +323,10 @@ export class LedgerModel {
       hold.ending = 'settled';
       hold.chargeMicros = chargeMicros;
       this.#charge(chargeMicros, hold.tags, hold.coins);
-      return { outcome: 'settled', chargeMicros };
+      return { outcome: 'settled' };
     }
     if (hold.ending === 'settled') {
-      return hold.chargeMicros === chargeMicros
-        ? { outcome: 'settled', chargeMicros }
-        : already(hold);
+      return hold.chargeMicros === chargeMicros ? { outcome: 'settled' } : already(hold);
     }
     if (!completed) return already(hold);
     if (hold.lateMicros === null) {
@@ -334,11 +334,9 @@ export class LedgerModel {
       this.#charge(chargeMicros, hold.tags, []);
       const review = this.reviews.get(hold.id);
       if (review !== undefined) review.closed = true;
-      return { outcome: 'late_settled', chargeMicros };
+      return { outcome: 'late_settled' };
     }
-    return hold.lateMicros === chargeMicros
-      ? { outcome: 'late_settled', chargeMicros }
-      : already(hold);
+    return hold.lateMicros === chargeMicros ? { outcome: 'late_settled' } : already(hold);
   }
 
   #release(hold: ModelHold): EndAnswer {
@@ -349,9 +347,21 @@ export class LedgerModel {
     return { outcome: 'released' };
   }
 
+  /** Open holds in the order in which their leases end. */
+  #byLease(): ModelHold[] {
+    return this.open().sort((a, b) => a.leaseUntilMs - b.leaseUntilMs || a.leased - b.leased);
+  }
+
+  #lease(hold: ModelHold): void {
+    hold.leaseUntilMs = this.nowMs + leaseMs;
+    hold.leased = this.#events;
+    this.#events += 1;
+    this.#prolong(hold);
+  }
+
   /** The alarm ran. */
   due(): void {
-    for (const hold of this.open().filter((h) => h.leaseUntilMs <= this.nowMs)) {
+    for (const hold of this.#byLease().filter((h) => h.leaseUntilMs <= this.nowMs)) {
       hold.ending = 'expired';
       this.#charge(0, hold.tags, hold.coins);
       this.reviews.set(hold.id, { micros: hold.micros, closed: false });
@@ -360,10 +370,9 @@ export class LedgerModel {
 
   /** The object lost its memory and started again. */
   restart(): void {
-    for (const hold of this.open().filter((h) => !h.graced)) {
-      hold.leaseUntilMs = this.nowMs + leaseMs;
+    for (const hold of this.#byLease().filter((h) => !h.graced)) {
+      this.#lease(hold);
       hold.graced = true;
-      this.#prolong(hold);
     }
   }
 

@@ -129,17 +129,18 @@ export function runSteps(
   }
 }
 
-/** A failing history made shorter: steps are taken out while it still fails. */
+/** A failing history made shorter: steps are taken out while it still fails; the last two stay. */
 export function shrink(Core: CoreClass, steps: readonly Step[]): readonly Step[] {
-  let left = steps;
+  const end = steps.slice(-2);
+  let left = steps.slice(0, -2);
   for (let size = Math.ceil(left.length / 2); size >= 1; size = Math.floor(size / 2)) {
     for (let from = 0; from < left.length; ) {
       const fewer = [...left.slice(0, from), ...left.slice(from + size)];
-      if (runSteps(Core, fewer) === null) from += size;
+      if (runSteps(Core, [...fewer, ...end]) === null) from += size;
       else left = fewer;
     }
   }
-  return left;
+  return [...left, ...end];
 }
 
 /** The first seed of a range whose history fails; `null`: none does. */

@@ -1,6 +1,7 @@
 /**
- * A front on loopback that gives a registry's answers an ETag and honours If-None-Match: for registries that send no validators, so that
- * a real client still makes conditional requests through the gateway. Bodies are the registry's own. Called by the real-upstream proof.
+ * A front on loopback that gives a registry's answers an ETag and honours If-None-Match: for
+ * registries that send no validators, so that a real client still makes conditional requests
+ * through the gateway. Bodies are the registry's own. Called by the real-upstream proof.
  */
 import { createHash } from 'node:crypto';
 import http from 'node:http';
@@ -29,7 +30,11 @@ export async function startValidatingFront(origin: URL): Promise<ValidatingFront
   };
 }
 
-async function forward(origin: URL, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+async function forward(
+  origin: URL,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
   const { accept = '*/*', 'if-none-match': known } = request.headers;
   const answer = await fetch(`${origin.origin}${request.url}`, { headers: { accept } });
   const body = Buffer.from(await answer.arrayBuffer());

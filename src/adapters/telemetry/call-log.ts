@@ -10,8 +10,10 @@ import {
   callLogBatchMax,
   callLogBufferMax,
   callLogFlushMs,
-  callLogKeeperRoundsMax,
   callLogWriteTimeoutMs,
+  custodyArmMs,
+  keeperLifeMs,
+  keeperTickMs,
 } from '../../base/limits';
 import type { Background } from '../../ports/config';
 import type { CallLog, CallRow, CallSink, OpenCall } from '../../ports/evidence';
@@ -23,6 +25,7 @@ export class BufferedCallLog implements CallLog {
   #open = new Set<OpenCall>();
   /** Until then somebody keeps; it lapses, because the context that keeps may die. Epoch milliseconds. */
   #keptUntilMs = 0;
+  #flushDueMs = 0;
   #inFlight: { readonly rows: CallRow[]; readonly sinceMs: number } | null = null;
   readonly #sink: CallSink;
   readonly #nowMs: () => number;
@@ -35,9 +38,12 @@ export class BufferedCallLog implements CallLog {
   }
 
   push(row: CallRow, background: Background): void {
+    if (this.#rows.length === 0) this.#flushDueMs = row.startedAtMs + row.latencyMs + callLogFlushMs;
     this.#rows.push(row);
     this.#trim();
     const nowMs = row.startedAtMs + row.latencyMs;
+    // The context of a call whose client left should end soon: its upstream connection ends with it.
+    if (row.outcome === 'cancelled') this.#flushDueMs = nowMs;
     if (this.#rows.length >= callLogBatchMax && !this.#isWriting(nowMs)) background(this.#writeBatch());
     this.#keep(nowMs, background);
   }
@@ -58,27 +64,38 @@ export class BufferedCallLog implements CallLog {
   }
 
   #extend(nowMs: number): void {
-    this.#keptUntilMs = nowMs + 2 * callLogFlushMs + callLogWriteTimeoutMs;
+    this.#keptUntilMs = nowMs + 2 * keeperTickMs + callLogWriteTimeoutMs;
   }
 
-  /** Rounds of wait, reap, write; ends early when nothing is left, late enough for `waitUntil`, and hands over by lapsing. */
+  /** Ticks until nothing is left to do, or its life ends; then every open call is armed, so that none depends on a successor. */
   async #keeper(): Promise<void> {
-    for (let round = 0; round < callLogKeeperRoundsMax; round++) {
-      await this.#wait(callLogFlushMs);
-      this.#extend(this.#nowMs());
-      this.#reap();
-      while (this.#rows.length > 0 && !this.#isWriting(this.#nowMs())) {
-        if (!(await this.#writeBatch())) break;
-      }
-      if (this.#rows.length === 0 && !this.#hasUnarmed()) break;
+    const endsAtMs = this.#nowMs() + keeperLifeMs;
+    for (;;) {
+      await this.#wait(keeperTickMs);
+      const nowMs = this.#nowMs();
+      this.#extend(nowMs);
+      this.#wakeOpen(nowMs, nowMs >= endsAtMs ? 0 : custodyArmMs);
+      if (nowMs >= this.#flushDueMs || nowMs >= endsAtMs) await this.#flush(nowMs);
+      if (nowMs >= endsAtMs || (this.#rows.length === 0 && !this.#hasUnarmed())) break;
     }
     this.#keptUntilMs = 0;
   }
 
-  /** A live call arms itself after `custodyArmMs`; one that has not by `callLapseMs` has no context left. */
-  #reap(): void {
-    const before = this.#nowMs() - callLapseMs;
-    for (const call of this.#open) if (!call.armed && call.startedAtMs < before) call.lapse();
+  async #flush(nowMs: number): Promise<void> {
+    this.#flushDueMs = nowMs + callLogFlushMs;
+    while (this.#rows.length > 0 && !this.#isWriting(this.#nowMs())) {
+      if (!(await this.#writeBatch())) break;
+    }
+  }
+
+  /** A live call arms itself once it is woken; one that has not by `callLapseMs` has no context left. */
+  #wakeOpen(nowMs: number, afterMs: number): void {
+    for (const call of this.#open) {
+      if (call.armed) continue;
+      const ageMs = nowMs - call.startedAtMs;
+      if (ageMs >= callLapseMs) call.lapse();
+      else if (ageMs >= afterMs) call.wake();
+    }
   }
 
   #hasUnarmed(): boolean {

@@ -49,6 +49,11 @@ export const placedAt = (placedAtMs: number): PlaceAnswer => ({
   leaseUntilMs: placedAtMs + ledgerLeaseMs,
 });
 
+/** Answers that are alike are one object: cloned for the isolate, it is written once. */
+export const settledAnswer: EndAnswer = { outcome: 'settled' };
+export const lateSettledAnswer: EndAnswer = { outcome: 'late_settled' };
+export const releasedAnswer: EndAnswer = { outcome: 'released' };
+
 /** Whether a settlement of an ended hold is the late one that still books. */
 export const booksLate = (ended: EndedHold, completed: boolean): boolean =>
   completed && ended.ending !== 'settled' && ended.lateMicros === null;
@@ -56,20 +61,21 @@ export const booksLate = (ended: EndedHold, completed: boolean): boolean =>
 /** Answer to a settlement of an ended hold that books nothing. */
 export function repeatedSettle(
   ended: EndedHold,
-  { chargeMicros, completed }: { readonly chargeMicros: number; readonly completed: boolean },
+  chargeMicros: number,
+  completed: boolean,
 ): EndAnswer {
   if (ended.ending === 'settled' && ended.chargeMicros === chargeMicros) {
-    return { outcome: 'settled', chargeMicros };
+    return settledAnswer;
   }
   if (completed && ended.lateMicros === chargeMicros) {
-    return { outcome: 'late_settled', chargeMicros };
+    return lateSettledAnswer;
   }
   return alreadyEnded(ended);
 }
 
 /** Answer to a release of an ended hold. */
 export const repeatedRelease = (ended: EndedHold): EndAnswer =>
-  ended.ending === 'released' ? { outcome: 'released' } : alreadyEnded(ended);
+  ended.ending === 'released' ? releasedAnswer : alreadyEnded(ended);
 
 /** "The second one is a no-op that says so." */
 export const alreadyEnded = ({ ending, chargeMicros, lateMicros }: EndedHold): EndAnswer => ({

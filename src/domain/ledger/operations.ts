@@ -114,8 +114,9 @@ export type RecordState = 'claimed' | 'recorded' | 'unknown' | 'resolved';
 /** Answer to an {@link EndOp}. `already_ended` and `record_closed` changed nothing. */
 export type EndAnswer =
   | { readonly outcome: 'renewed'; readonly leaseUntilMs: number }
-  | { readonly outcome: 'settled'; readonly chargeMicros: number }
-  | { readonly outcome: 'late_settled'; readonly chargeMicros: number }
+  /** Booked with exactly this charge; another charge for a settled hold is `already_ended`. */
+  | { readonly outcome: 'settled' }
+  | { readonly outcome: 'late_settled' }
   | { readonly outcome: 'released' }
   | {
       readonly outcome: 'already_ended';

@@ -45,6 +45,24 @@ const resetBeforeHeaders: readonly Named[] = bodyKinds.flatMap((upstream) =>
   ),
 );
 
+/** Before the custody is armed: the context dies with the client, and the call log writes the row. */
+const resetEarly: readonly Named[] = [
+  ['GET', 'GET', '\r\n'],
+  ['a whole upload', 'POST', 'Content-Length: 2\r\n\r\n{}'],
+  ['a part of an upload', 'POST', 'Content-Length: 20\r\n\r\n{}'],
+  ['a part of a chunked upload', 'POST', 'Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n'],
+].map(([kind, method, tail]) => [
+  `RST as soon as the upstream has seen the call, ${kind}: upstream closed, cancelled 499`,
+  async (stand) => {
+    const visit = await stand.visit('native', silent, method, tail);
+    await stand.reached(visit);
+    leave(visit, 'RST');
+    const closedMs = await stand.upstreamClosed(visit);
+    await stand.ended(visit, cancelled);
+    return shown(closedMs);
+  },
+]);
+
 const uploads = [
   ['plain', 'Content-Length: 5000\r\n\r\nfirst part'],
   ['chunked', 'Transfer-Encoding: chunked\r\n\r\na\r\nfirst part\r\n'],
@@ -194,6 +212,7 @@ const finMidBody: readonly Named[] = bodyKinds.flatMap((upstream) =>
 /** Every row of this file. */
 export const clientLeaves: readonly Named[] = [
   ...resetBeforeHeaders,
+  ...resetEarly,
   ...leftMidUpload,
   ...leftWhileRead,
   ...resetMidBody,

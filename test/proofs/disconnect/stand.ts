@@ -166,6 +166,19 @@ export class Stand {
     return results as unknown as CallRecord[];
   }
 
+  /** The same for many calls, without their latency: one row each, all alike. */
+  async allEnded(visits: readonly Visit[], end: End): Promise<void> {
+    const paths = JSON.stringify(visits.map((visit) => visit.path));
+    const sql = 'select * from calls where path in (select value from json_each(?))';
+    const db = await this.gateway.db();
+    const rows = await until(`${visits.length} rows`, async () => {
+      const { results } = await db.prepare(sql).bind(paths).all();
+      return results.length >= visits.length ? results : undefined;
+    });
+    same(rows.length, visits.length, 'rows');
+    for (const row of rows) same([row.outcome, row.status, row.code], [...end], 'a row');
+  }
+
   /** Rows by path. */
   async rowCounts(): Promise<ReadonlyMap<string, number>> {
     const db = await this.gateway.db();

@@ -6,7 +6,7 @@ import zlib from 'node:zlib';
 import { holds, type Row, same } from '../../support/proof.ts';
 import { readAnswer } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
-import { callOf, type Kind, kinds, plainAnswer, type Scene, search, send } from './scene.ts';
+import { callOf, type Kind, kinds, type Scene, search, send } from './scene.ts';
 import { spellings } from './spellings.ts';
 import { answerOf, echoPath, type Place } from './vendor.ts';
 
@@ -342,7 +342,6 @@ function untouchedRow(scene: Scene): Row {
       scene.vendor.answer(reply('200 OK', [], value));
       const echoed = readAnswer(await send(scene, callOf('bearer', '/scripted')), 'GET', 'fin');
       same(echoed.body.toString('utf8'), value, 'a 2xx body');
-      scene.vendor.answer(plainAnswer);
       restore(scene);
     },
   };

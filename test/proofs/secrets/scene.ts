@@ -13,7 +13,6 @@ import { RawConnection } from '../../support/raw-client.ts';
 import {
   type OriginConnection,
   type RecordingOrigin,
-  reply,
   startOrigin,
 } from '../../support/recording-origin.ts';
 import { makeScenario, type Scenario } from '../../support/scenario.ts';
@@ -257,6 +256,3 @@ export function arrivedSince(scene: Scene, origin: RecordingOrigin): Buffer {
     }),
   );
 }
-
-/** A plain answer of the vendor for rows that script it themselves. */
-export const plainAnswer = reply('200 OK', ['Content-Type: text/plain'], 'fine');

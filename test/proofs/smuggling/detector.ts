@@ -20,7 +20,11 @@ export interface Defect {
     | 'mangled name'
     | 'second credential';
   readonly detail: string;
+  /** Target of the request that it belongs to or stands behind; empty at the start of a connection. */
+  readonly owner: string;
 }
+
+type Found = Omit<Defect, 'owner'>;
 
 /** What one connection carried. */
 export interface StrictReading {
@@ -30,9 +34,9 @@ export interface StrictReading {
 
 /** What the reader needs to know of the run. */
 export interface Wanted {
-  /** The path that the relayed request must have; any other is a hidden one. */
+  /** How every relayed path starts; any other is a hidden request. Each path is sent once. */
   readonly marker: string;
-  /** The injected header line's value: at most one per client request. */
+  /** The injected header line's value: at most one per request. */
   readonly credential: string;
 }
 
@@ -65,25 +69,35 @@ export function readStrictly(bytes: Buffer, wanted: Wanted): StrictReading {
   const targets: string[] = [];
   const defects: Defect[] = [];
   while (cursor.at < bytes.length) {
+    const start = cursor.at;
     const head = takeHead(cursor);
     if (head === null) {
-      defects.push({ kind: 'stray bytes', detail: shown(bytes.subarray(cursor.at)) });
+      const detail = shown(bytes.subarray(start));
+      defects.push({ kind: 'stray bytes', detail, owner: targets.at(-1) ?? '' });
       break;
     }
-    const [requestLine = '', ...lines] = head.split('\r\n');
-    const target = targetOf(requestLine);
-    if (target === null) defects.push({ kind: 'request line', detail: quote(requestLine) });
+    const { target, found } = readHead(head, wanted);
+    if (!takeBody(cursor, head.split('\r\n')))
+      found.push({ kind: 'chunk framing', detail: quote(head) });
+    const carried = bytes.toString('latin1', start, cursor.at).split(wanted.credential).length - 1;
+    if (carried > 1) found.push({ kind: 'second credential', detail: `${carried} in one request` });
+    if (target !== null && targets.includes(target))
+      found.push({ kind: 'second request', detail: quote(target) });
     if (target !== null) targets.push(target);
-    if (target !== null && !target.startsWith(wanted.marker))
-      defects.push({ kind: 'second request', detail: quote(requestLine) });
-    defects.push(...lines.flatMap(lineDefects), ...framingDefects(lines));
-    if (!takeBody(cursor, lines))
-      defects.push({ kind: 'chunk framing', detail: quote(requestLine) });
+    const owner = targets.at(-1) ?? '';
+    defects.push(...found.map((defect) => ({ ...defect, owner })));
   }
-  if (targets.length > 1) defects.push({ kind: 'second request', detail: targets.join(' ') });
-  if (bytes.toString('latin1').split(wanted.credential).length > 2)
-    defects.push({ kind: 'second credential', detail: 'the credential arrived twice' });
   return { targets, defects };
+}
+
+function readHead(head: string, wanted: Wanted): { target: string | null; found: Found[] } {
+  const [requestLine = '', ...lines] = head.split('\r\n');
+  const target = targetOf(requestLine);
+  const found = [...lines.flatMap(lineDefects), ...framingDefects(lines)];
+  if (target === null) found.push({ kind: 'request line', detail: quote(requestLine) });
+  else if (!target.startsWith(wanted.marker))
+    found.push({ kind: 'second request', detail: quote(requestLine) });
+  return { target, found };
 }
 
 function takeHead(cursor: Cursor): string | null {
@@ -98,8 +112,8 @@ const targetOf = (line: string): string | null =>
   /^[A-Z]+ (\/[\x21-\x7e]*) HTTP\/1\.1$/.exec(line)?.[1] ?? null;
 
 /** One header line: a token, a colon, a value without control bytes (RFC 9112 5.1, RFC 9110 5.5). */
-function lineDefects(line: string): Defect[] {
-  const defects: Defect[] = [];
+function lineDefects(line: string): Found[] {
+  const defects: Found[] = [];
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(line))
     defects.push({ kind: 'control byte', detail: quote(line) });
   const name = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):/.exec(line)?.[1];
@@ -116,10 +130,10 @@ const isDropped = (name: string): boolean =>
   droppedNames.includes(name) || droppedPrefixes.some((prefix) => name.startsWith(prefix));
 
 /** Exactly one way to know the length (RFC 9112 6.1, 6.3). */
-function framingDefects(lines: readonly string[]): Defect[] {
+function framingDefects(lines: readonly string[]): Found[] {
   const lengths = valuesOf(lines, 'content-length');
   const codings = valuesOf(lines, 'transfer-encoding');
-  const defects: Defect[] = [];
+  const defects: Found[] = [];
   if (lengths.length > 0 && codings.length > 0)
     defects.push({
       kind: 'length and chunked',

@@ -16,7 +16,10 @@ export const planted: readonly { readonly kind: Defect['kind'] | null; readonly 
       kind: 'second request',
       bytes: `${post}Content-Length: 0\r\n\r\nGET /evil HTTP/1.1\r\nHost: o\r\n\r\n`,
     },
-    { kind: 'second credential', bytes: clean + clean },
+    {
+      kind: 'second credential',
+      bytes: clean.replace('\r\n\r\n', '\r\nX: sk-smuggling-credential\r\n\r\n'),
+    },
     { kind: 'stray bytes', bytes: `${clean}GET /evil HTTP/1.1\r\nX: ` },
     { kind: 'request line', bytes: 'GET /m/1\nHTTP/1.1\r\nHost: o\r\n\r\n' },
     { kind: 'request line', bytes: 'GET /m/1 HTTP/1.32\r\nHost: o\r\n\r\n' },

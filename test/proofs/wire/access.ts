@@ -79,7 +79,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 126,
+    n: 127,
     kind: 'refusal',
     title: 'A deny rule binds owners too, judged on the sent path and on its decoded, merged form',
     why: 'digest A7; decisions section 5 path judgement',
@@ -99,7 +99,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 127,
+    n: 128,
     kind: 'refusal',
     cases: ['C036'],
     title:
@@ -140,7 +140,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 128,
+    n: 129,
     kind: 'refusal',
     title:
       'A key whose list has none of the matching upstreams gets a 403 that names only what it' +
@@ -163,7 +163,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 129,
+    n: 130,
     kind: 'refusal',
     title: 'A URL that fits several usable upstreams equally well is a 409 that names them',
     why: 'digest A6',
@@ -179,7 +179,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 130,
+    n: 131,
     kind: 'refusal',
     title:
       'An alias call needs a route that matches; an upstream with routes is guarded by them ' +
@@ -205,6 +205,13 @@ export const accessRows: readonly WireRow[] = [
           arrives((await relay(stand, { target })).request, `GET /routed${path}`);
       }
       for (const path of ['/ab', '/b', '', '/%61/b', '//a']) {
+        for (const target of entries(path))
+          await refused(stand, { target }, 404, 'route.not_found');
+      }
+      const stricter = { ...route, path: '/a/admin', query_allowlist: [] };
+      await stand.tenant.post('/routes', stricter);
+      // Another spelling of the stricter route's path must not slip under the wider one.
+      for (const path of ['/a//admin?x=1', '/a/%61dmin?x=1']) {
         for (const target of entries(path))
           await refused(stand, { target }, 404, 'route.not_found');
       }
@@ -256,7 +263,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 131,
+    n: 132,
     kind: 'refusal',
     title: 'X-Weir-Target-Host that is missing, malformed or not in the pool is a typed 400',
     why: 'digest B6 routing.*_target_host',
@@ -282,7 +289,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 132,
+    n: 133,
     kind: 'refusal',
     title:
       'Unknown names, names of other tenants and private names of ancestors get one and the ' +
@@ -307,7 +314,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 133,
+    n: 134,
     kind: 'refusal',
     title: 'A disabled upstream is a 503 that says so, on every entry',
     why: 'decisions section 5: disabled everywhere visible',
@@ -319,7 +326,7 @@ export const accessRows: readonly WireRow[] = [
     },
   },
   {
-    n: 134,
+    n: 135,
     kind: 'refusal',
     title:
       'Every refusal is application/problem+json with X-Weir-Error: 1, X-Weir-Error-Source: ' +

@@ -35,7 +35,7 @@ const cut =
 
 export const answerBodyRows: readonly WireRow[] = [
   {
-    n: 82,
+    n: 83,
     kind: 'kept',
     title: 'A Content-Length answer keeps its length and every byte',
     why: 'digest A3 answers',
@@ -48,7 +48,7 @@ export const answerBodyRows: readonly WireRow[] = [
       ),
   },
   {
-    n: 83,
+    n: 84,
     kind: 'kept',
     title: 'A chunked answer stays chunked and keeps every byte',
     why: 'digest A3 answers',
@@ -75,7 +75,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 84,
+    n: 85,
     kind: 'kept',
     cases: ['C015'],
     title: '204, 205 and 304 come back without a body, their headers kept',
@@ -94,14 +94,17 @@ export const answerBodyRows: readonly WireRow[] = [
         reply: reply('205 Reset Content', ['X-A: 1']),
       });
       comesBack(reset.answer, '205 Reset Content', ['X-A: 1', 'Content-Length: 0'], '');
+      const full = reply('205 Reset Content', ['X-A: 1'], 'a body that must not be');
+      const odd = await relay(stand, { ...bare, method: 'POST', reply: full });
+      same([odd.answer.status, odd.answer.body.length], [205, 0], '205 with a body');
       const headers = ['If-None-Match: "x"'];
       const fresh = 'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\nX-A: 1\r\n\r\n';
-      const same = await relay(stand, { ...bare, headers, reply: fresh });
-      comesBack(same.answer, '304 Not Modified', ['ETag: "x"', 'X-A: 1'], '');
+      const known = await relay(stand, { ...bare, headers, reply: fresh });
+      comesBack(known.answer, '304 Not Modified', ['ETag: "x"', 'X-A: 1'], '');
     },
   },
   {
-    n: 85,
+    n: 86,
     kind: 'kept',
     title: 'HEAD keeps the Content-Length of the answer, of a 304 too',
     why: 'digest A3 answers; RFC 9110 9.3.2',
@@ -118,7 +121,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 86,
+    n: 87,
     kind: 'kept',
     cases: ['C021'],
     title: 'A gzip body comes back as the same bytes, with its Content-Encoding and Content-Length',
@@ -136,7 +139,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 87,
+    n: 88,
     kind: 'kept',
     cases: ['C023'],
     title:
@@ -161,7 +164,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 88,
+    n: 89,
     kind: 'kept',
     title: 'A body that is not what its Content-Encoding says comes back as it is',
     why: 'the gateway does not look inside',
@@ -171,7 +174,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 89,
+    n: 90,
     kind: 'kept',
     title: 'No coding is added to a plain body, whatever the caller accepts',
     why: 'digest A3: the body is relayed raw',
@@ -188,7 +191,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 90,
+    n: 91,
     kind: 'kept',
     title:
       'Ranges and conditionals pass in both directions: 206, 416, Range, If-Range, Content-Range',
@@ -207,7 +210,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 91,
+    n: 92,
     kind: 'kept',
     cases: ['C018'],
     title:
@@ -240,7 +243,7 @@ export const answerBodyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 92,
+    n: 93,
     kind: 'kept',
     title: 'Several requests on one connection of the caller get their answers in order',
     why: 'RFC 9112 9.3.2: pipelining is the runtime’s, no answer may be lost or mixed',

@@ -11,7 +11,7 @@ const target = (stand: Stand): string => `${stand.bound.path}/a`;
 
 export const answerRows: readonly WireRow[] = [
   {
-    n: 75,
+    n: 76,
     kind: 'kept',
     title: 'Status and reason phrase come back, a made-up or empty reason included',
     why: 'digest A11: an answer of theirs is relayed whatever its status',
@@ -29,7 +29,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 76,
+    n: 77,
     kind: 'kept',
     title: '4xx and 5xx answers come back as theirs, marked X-Weir-Error-Source: upstream',
     why: 'decisions section 6: an upstream error is an answer',
@@ -130,7 +130,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 77,
+    n: 78,
     kind: 'kept',
     cases: ['C001'],
     title:
@@ -175,7 +175,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 78,
+    n: 79,
     kind: 'kept',
     cases: ['C008'],
     title: 'Non-ASCII bytes in header values come back as the same bytes',
@@ -190,7 +190,7 @@ export const answerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 79,
+    n: 80,
     kind: 'kept',
     title: 'Names keep their case, repeated lines of other names stay apart and in order',
     why: 'digest A3: all else relayed',
@@ -203,7 +203,7 @@ export const answerRows: readonly WireRow[] = [
       ),
   },
   {
-    n: 80,
+    n: 81,
     kind: 'kept',
     title: '40 KiB of response headers come back whole',
     why: 'C011: a limit of ours must not blame the vendor; there is none here',
@@ -216,7 +216,7 @@ export const answerRows: readonly WireRow[] = [
       ),
   },
   {
-    n: 81,
+    n: 82,
     kind: 'kept',
     title:
       'Redirects 301, 302, 303, 307 and 308 are never followed; Location comes back byte for byte',

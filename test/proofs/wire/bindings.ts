@@ -246,7 +246,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 118,
+    n: 119,
     kind: 'refusal',
     title:
       'A body that cannot take a JSON binding is refused, nothing is sent: no object, ' +
@@ -285,7 +285,7 @@ export const bindingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 119,
+    n: 120,
     kind: 'refusal',
     title:
       'A GET or HEAD on an upstream with a JSON binding is a typed 400, with and without a body',

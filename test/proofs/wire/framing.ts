@@ -71,7 +71,7 @@ export const framingRows: readonly WireRow[] = [
   {
     n: 70,
     kind: 'kept',
-    title: 'A GET, HEAD or OPTIONS without a body gets no body frame',
+    title: 'A GET or HEAD without a body gets no body frame',
     why: 'digest A3 rule 1: no body, no framing; C012 (c)',
     run: async (stand) => {
       for (const method of ['GET', 'HEAD']) {
@@ -94,7 +94,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 120,
+    n: 121,
     kind: 'refusal',
     title: 'A GET or HEAD with a chunked body is refused: fetch would drop the body without a word',
     why: 'measured: no form of fetch sends it; with a Content-Length it passes',
@@ -146,7 +146,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 121,
+    n: 122,
     kind: 'refusal',
     title:
       'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than ' +
@@ -202,7 +202,29 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 122,
+    n: 74,
+    kind: 'kept',
+    title: 'An upload that breaks before its end never arrives as a whole one, chunked or not',
+    why: 'RFC 9112 8: the runtime alone would end a chunked body cleanly',
+    run: async (stand) => {
+      for (const [headers, body] of [
+        [[chunked], chunk('part of a body')],
+        [['Content-Length: 5000'], 'part of a body'],
+      ] as const) {
+        const seen = { tail: Buffer.alloc(0), bytes: 0, closed: false };
+        stand.scripted.on = (socket) => sink(socket, seen);
+        const call = { method: 'POST', target: `${stand.live.path}/f`, headers, body };
+        const connection = await open(stand, call);
+        await within(1_000, 'the part arrives', () => seen.tail.includes('a body'));
+        connection.socket.end();
+        await within(1_000, 'the upstream is closed', () => seen.closed);
+        holds(!seen.tail.toString('latin1').endsWith('0\r\n\r\n'), 'the part ended like a whole');
+        connection.close();
+      }
+    },
+  },
+  {
+    n: 123,
     kind: 'refusal',
     title: 'A declared body above 100 MB is a 413 before a byte of it is read',
     why: 'base/limits.ts requestBodyBytesMax; digest B5',
@@ -215,7 +237,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 123,
+    n: 124,
     kind: 'refusal',
     fullOnly: true,
     title:
@@ -244,7 +266,7 @@ export const framingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 74,
+    n: 75,
     kind: 'kept',
     cases: ['C009'],
     title: 'The method arrives as it was judged; a method outside a route’s list is refused',

@@ -242,7 +242,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 113,
+    n: 114,
     kind: 'refusal',
     title:
       'A Cookie or key header that must be cut and has bytes that are not UTF-8 is refused, ' +
@@ -259,7 +259,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 114,
+    n: 115,
     kind: 'refusal',
     title: 'A control byte in a header value is refused: 0x01-0x08, 0x0b, 0x0c, 0x0e-0x1f, 0x7f',
     why:
@@ -283,7 +283,7 @@ export const headerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 115,
+    n: 116,
     kind: 'refusal',
     cases: ['C011'],
     title: 'More than 64 KiB of request headers, or more than 256 names, is a 431 of ours',

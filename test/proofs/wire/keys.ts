@@ -179,7 +179,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 116,
+    n: 117,
     kind: 'refusal',
     title: 'Two different Weir keys are refused, wherever they stand',
     why: 'decisions section 2: 400, nothing is guessed',
@@ -199,7 +199,7 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
-    n: 117,
+    n: 118,
     kind: 'refusal',
     title: 'No key, a made-up key and a revoked key are one 401 each, before any upstream',
     why: 'digest B6 auth.failed',

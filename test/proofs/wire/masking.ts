@@ -3,11 +3,13 @@
  * from a header of any status, nor from an error body in any spelling or coding; what has no
  * credential in it keeps its bytes. Called by ../wire.ts.
  */
+import net from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { holds, same } from '../../support/proof.ts';
-import { headerOf, type RawAnswer } from '../../support/raw-client.ts';
+import { headerOf, type RawAnswer, readAnswer } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
 import {
+  bytesOf,
   chunk,
   comesBack,
   problemOf,
@@ -18,6 +20,7 @@ import {
   sized,
   unresolvable,
   type WireRow,
+  within,
 } from './stand.ts';
 
 const json = 'Content-Type: application/json';
@@ -79,10 +82,13 @@ export const maskingRows: readonly WireRow[] = [
     n: 49,
     kind: 'change',
     title:
-      'An injected credential in an answer header becomes *** on every status; the other ' +
-      'lines stay',
+      'An injected credential in an answer header or reason phrase becomes *** on every ' +
+      'status; the other lines stay',
     why: 'decisions section 5: masked on every status',
     run: async (stand) => {
+      const told = `key=${stand.credential}`;
+      const refusal = await answerTo(stand, `403 Bad ${told} here`, [], 'x');
+      comesBack(refusal, '403 Bad key=*** here', [sized('x')], 'x');
       for (const status of ['200 OK', '302 Found', '404 Not Found', '500 Oops']) {
         const lines = [
           `X-Echo: key=${stand.credential};`,
@@ -112,9 +118,9 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 93,
+    n: 94,
     kind: 'kept',
-    title: 'A body below 400 is never read: what it says of the credential stays',
+    title: 'The body of a success is never read: what it says of the credential stays',
     why: 'digest A5: 2xx untouched; masking a success would break faithful relay',
     run: async (stand) => {
       const body = `{"echo":"${stand.credential}"}`;
@@ -127,25 +133,27 @@ export const maskingRows: readonly WireRow[] = [
     kind: 'change',
     cases: ['C024'],
     title:
-      'An error body that shows the credential is masked, sent without coding and with a new ' +
-      'Content-Length',
-    why: 'digest A5; digests and ETag that no longer fit go too',
+      'A body from status 300 on that shows the credential is masked, sent without coding and ' +
+      'with a new Content-Length',
+    why: 'digest A5; a redirect repeats the URL; digests and ETag that no longer fit go',
     run: async (stand) => {
       const text = `{"error":"bad key ${stand.credential}"}`;
       const masked = '{"error":"bad key ***"}';
+      for (const status of ['302 Found', '404 Not Found', '503 Later']) {
+        const plain = await answerTo(stand, status, [json], text);
+        comesBack(plain, status, [json, sized(masked)], masked);
+      }
       for (const [coding, encode] of codings) {
         const lines = [json, `Content-Encoding: ${coding}`, 'ETag: "x"', 'Retry-After: 3'];
         const answer = await answerTo(stand, '400 Bad', lines, encode(text));
         comesBack(answer, '400 Bad', [json, 'Retry-After: 3', sized(masked)], masked);
       }
-      const plain = await answerTo(stand, '503 Later', [json], text);
-      comesBack(plain, '503 Later', [json, sized(masked)], masked);
     },
   },
   {
-    n: 94,
+    n: 95,
     kind: 'kept',
-    title: 'An error body without the credential keeps its bytes and its coding',
+    title: 'A body from status 300 on without the credential keeps its bytes and its coding',
     why: 'digest A5: unchanged keeps bytes and encoding; C024 control',
     run: async (stand) => {
       for (const [coding, encode] of codings) {
@@ -209,8 +217,8 @@ export const maskingRows: readonly WireRow[] = [
     n: 52,
     kind: 'change',
     title:
-      'An error body that cannot be read safely is replaced by a problem of ours with its ' +
-      'status and Retry-After: unknown coding, broken coding, above 8 MiB',
+      'A body from status 300 on that cannot be read safely is replaced by a problem of ours ' +
+      'with its status and Retry-After: unknown coding, broken coding, above 8 MiB',
     why: 'digest A5: the body cannot be decoded → response_redacted',
     run: async (stand) => {
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: weird'], 'abc'), 400);
@@ -225,29 +233,26 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 95,
+    n: 96,
     kind: 'kept',
     title:
-      'An error body of a call that injected nothing streams as it is, whatever its size and ' +
+      'A body of a call that injected nothing streams as it is, whatever its status, size and ' +
       'coding',
     why: 'digest A5: larger and nothing injected → streamed',
     run: async (stand) => {
+      const odd = reply('500 Oops', ['Content-Encoding: weird'], 'abc');
+      const { answer } = await relay(stand, { target: `${stand.plain.path}/m`, reply: odd });
+      comesBack(answer, '500 Oops', ['Content-Encoding: weird', 'Content-Length: 3'], 'abc');
       const big = Buffer.alloc(9 * 1024 * 1024, 'e');
-      for (const [lines, body] of [
-        [[], big],
-        [['Content-Encoding: weird'], Buffer.from('abc')],
-      ] as const) {
-        const sent = reply('500 Oops', lines, body);
-        const { answer } = await relay(stand, { target: `${stand.plain.path}/m`, reply: sent });
-        comesBack(answer, '500 Oops', [...lines, sized(body)], body);
-      }
+      stand.origin.answer(reply('500 Oops', [], big));
+      const bytes = await gathered(stand, `${stand.plain.path}/m`, big.length);
+      comesBack(readAnswer(bytes, 'GET', 'open'), '500 Oops', [sized(big)], big);
     },
   },
   {
     n: 53,
     kind: 'change',
-    title:
-      'An error body that was read comes back with a Content-Length, also when it came chunked',
+    title: 'A body that was read (300 and above) has a Content-Length, also when it came chunked',
     why: 'it is whole by then; the bytes are the same',
     run: async (stand) => {
       const head = 'HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -257,7 +262,7 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 124,
+    n: 125,
     kind: 'refusal',
     cases: ['C052'],
     title:
@@ -301,7 +306,7 @@ export const maskingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 125,
+    n: 126,
     kind: 'refusal',
     title:
       'A secret that does not fit its binding is a 502, nothing is sent and nothing of it is shown',
@@ -331,3 +336,24 @@ export const maskingRows: readonly WireRow[] = [
 
 /** A host name gives its own alias; an address needs none beyond the stand's. */
 const aliasOf = (host: string): object => (host === '127.0.0.1' ? {} : { alias: host });
+
+/** The bytes of a large answer, joined once: the raw client copies all of them for every chunk. */
+async function gathered(stand: Stand, target: string, bodyBytes: number): Promise<Buffer> {
+  const socket = net.connect(stand.gateway.port, '127.0.0.1');
+  socket.write(bytesOf(stand, { target }));
+  const chunks: Buffer[] = [];
+  let total = 0;
+  socket.on('data', (data) => {
+    chunks.push(data);
+    total += data.length;
+  });
+  await within(10_000, 'the large answer', () => total > bodyBytes && endOf(chunks, bodyBytes));
+  socket.destroy();
+  return Buffer.concat(chunks);
+}
+
+/** Whether the bytes are a head and that many more. */
+function endOf(chunks: readonly Buffer[], bodyBytes: number): boolean {
+  const all = Buffer.concat(chunks);
+  return all.length >= all.indexOf('\r\n\r\n') + 4 + bodyBytes;
+}

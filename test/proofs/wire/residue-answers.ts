@@ -23,7 +23,7 @@ const at = (stand: Stand): string => `${stand.plain.path}/r`;
 
 export const residueAnswerRows: readonly WireRow[] = [
   {
-    n: 146,
+    n: 147,
     kind: 'residue',
     title: 'Repeated answer lines of Link, Vary and WWW-Authenticate are joined by a comma',
     why: 'measured; equal by RFC 9110 5.3',
@@ -47,7 +47,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 147,
+    n: 148,
     kind: 'residue',
     cases: ['C017'],
     title: '1xx answers of an upstream are swallowed; the final answer has only its own headers',
@@ -62,7 +62,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 148,
+    n: 149,
     kind: 'residue',
     title:
       '100 Continue comes from the runtime when the body is first read, before the upstream ' +
@@ -82,7 +82,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 149,
+    n: 150,
     kind: 'residue',
     title:
       'The Content-Length of a 304 to GET and of a 204 is dropped, and the Transfer-Encoding ' +
@@ -102,7 +102,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 150,
+    n: 151,
     kind: 'residue',
     title:
       'An upstream that drops a pooled connection as the request arrives makes a 502; here ' +
@@ -138,7 +138,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 151,
+    n: 152,
     kind: 'residue',
     title: 'A caller that only closes its writing side goes unseen until the next write to it',
     why: 'decisions section 7; measured: a FIN is a half-close',
@@ -167,7 +167,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 152,
+    n: 153,
     kind: 'residue',
     title: 'An answer without length that ends by FIN looks complete, wherever it was cut',
     why: 'RFC 9112 8: inherent in close-delimited bodies',
@@ -180,7 +180,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 153,
+    n: 154,
     kind: 'residue',
     title:
       'An answer that the runtime cannot read is a 502 of ours: two lengths, a status outside' +
@@ -205,7 +205,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 154,
+    n: 155,
     kind: 'residue',
     title:
       'An answer header that must be rewritten (a masked credential, Set-Cookie beside an own' +
@@ -226,7 +226,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     },
   },
   {
-    n: 155,
+    n: 156,
     kind: 'residue',
     title:
       'The runtime makes its own Sec-WebSocket-Key and rewrites an offer of permessage-deflate',

@@ -32,21 +32,21 @@ const arrivesAs = (
 
 export const residueRows: readonly WireRow[] = [
   arrivesAs(
-    135,
+    136,
     'Header order: known names come first in the runtime’s order, then the others sorted',
-    'decisions section 7; measured in both directions',
+    'decisions section 7; answers the same',
     ['X-B: 1', 'Zulu: 1', 'User-Agent: u', 'Alpha: 1', 'Accept: */*'],
     ['Accept: */*', 'User-Agent: u', 'Alpha: 1', 'X-B: 1', 'Zulu: 1'],
   ),
   arrivesAs(
-    136,
-    'Names that the runtime knows get its spelling: accept becomes Accept, etag becomes ETag',
+    137,
+    'Names that the runtime knows get its spelling: accept becomes Accept',
     'decisions section 7; names have no case (RFC 9110 5.1)',
     ['accept: */*', 'USER-AGENT: u', 'x-lower: 1', 'X-UPPER: 1'],
     ['Accept: */*', 'User-Agent: u', 'X-UPPER: 1', 'x-lower: 1'],
   ),
   arrivesAs(
-    137,
+    138,
     'Repeated lines of a name that the runtime knows are joined by a comma; repeats of ' +
       'another name take its first spelling',
     'decisions section 7; equal by RFC 9110 5.3',
@@ -61,14 +61,14 @@ export const residueRows: readonly WireRow[] = [
     ['Accept-Language: de, en', 'Accept: a, b', 'X-Dup: 1', 'X-Dup: 2'],
   ),
   arrivesAs(
-    138,
+    139,
     'Two Cookie lines are joined by a comma; HTTP/1.1 clients may send one only',
     'decisions section 7; RFC 6265 5.4, done before JavaScript runs',
     ['Cookie: a=1; b=2', 'Cookie: c=3'],
     ['Cookie: a=1; b=2, c=3'],
   ),
   {
-    n: 139,
+    n: 140,
     kind: 'residue',
     title:
       'A POST, PUT, PATCH, DELETE, OPTIONS or PROPFIND without a body gains Content-Length: ' +
@@ -85,7 +85,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 140,
+    n: 141,
     kind: 'residue',
     title:
       'Trailers and chunk extensions are dropped in both directions, chunk boundaries may ' +
@@ -109,7 +109,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 141,
+    n: 142,
     kind: 'residue',
     title:
       'Unknown and lower-case methods are a 501 of the runtime, CONNECT a 500; neither ' +
@@ -125,7 +125,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 142,
+    n: 143,
     kind: 'residue',
     title: 'fetch percent-encodes " { } ^ and non-ASCII in a path, and \' and non-ASCII in a query',
     why: 'decisions section 7: WHATWG URL; the same characters after one decoding',
@@ -144,7 +144,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 143,
+    n: 144,
     kind: 'residue',
     title:
       'Raw < > and bytes that are not UTF-8 in a target, a raw backtick in a path, a raw " in' +
@@ -167,7 +167,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 144,
+    n: 145,
     kind: 'residue',
     title:
       'A #fragment in a target is dropped by the runtime: what follows it was never for a server',
@@ -180,7 +180,7 @@ export const residueRows: readonly WireRow[] = [
     },
   },
   {
-    n: 145,
+    n: 146,
     kind: 'residue',
     title: 'Spaces around a header value and leading zeros of chunk sizes are not kept',
     why: 'the runtime prints every message anew',

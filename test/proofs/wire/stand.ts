@@ -55,6 +55,9 @@ export interface Registered {
 export interface Scripted {
   readonly port: number;
   on: (socket: net.Socket) => void;
+  /** Closes what is still open, so that the next row starts on a new connection. */
+  readonly drop: () => void;
+  readonly close: () => Promise<void>;
 }
 
 export interface Stand {
@@ -144,24 +147,28 @@ export async function startStand(short: boolean): Promise<Stand> {
   };
 }
 
-async function startScripted(
-  host = '127.0.0.1',
-  port = 0,
-): Promise<Scripted & { close: () => Promise<void> }> {
+async function startScripted(host = '127.0.0.1', wantedPort = 0): Promise<Scripted> {
   const sockets = new Set<net.Socket>();
-  const scripted = { port: 0, on: (socket: net.Socket) => void socket.destroy() };
+  const drop = (): void => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
   const server = net.createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
     scripted.on(socket);
   });
-  await new Promise<void>((resolve) => server.listen(port, host, resolve));
-  scripted.port = (server.address() as net.AddressInfo).port;
-  const close = (): Promise<void> => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => void server.close(() => resolve()));
+  await new Promise<void>((resolve) => server.listen(wantedPort, host, resolve));
+  const scripted: Scripted = {
+    port: (server.address() as net.AddressInfo).port,
+    on: (socket) => void socket.destroy(),
+    drop,
+    close: () => {
+      drop();
+      return new Promise((resolve) => void server.close(() => resolve()));
+    },
   };
-  return Object.assign(scripted, { close });
+  return scripted;
 }
 
 /** The bytes of a call. */
@@ -329,6 +336,19 @@ export async function within(
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   return performance.now() - start;
+}
+
+/** The value of a promise that must settle soon, so that a failing row cannot hang the proof. */
+export async function soon<T>(value: Promise<T>, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: not within 5 s`)), 5_000);
+  });
+  try {
+    return await Promise.race([value, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Writes latin1 text to an origin's socket. */

@@ -5,7 +5,7 @@
 import type net from 'node:net';
 import { holds, type Row, same } from '../../support/proof.ts';
 import type { RawConnection } from '../../support/raw-client.ts';
-import { chunk, comesBack, open, type Stand, type WireRow, within, write } from './stand.ts';
+import { chunk, comesBack, open, type Stand, soon, type WireRow, within, write } from './stand.ts';
 
 const chunked = 'Transfer-Encoding: chunked';
 const sse = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n${chunked}\r\n\r\n`;
@@ -47,12 +47,10 @@ async function both(
   const arrived = headOf(stand);
   const client = await open(stand, { target: `${stand.live.path}/s`, ...call });
   try {
-    const origin = await arrived;
-    const shown = await act(client, origin);
-    origin.socket.destroy();
-    return shown;
+    return await act(client, await soon(arrived, 'the call at the origin'));
   } finally {
     client.close();
+    stand.scripted.drop();
   }
 }
 
@@ -60,7 +58,7 @@ const text = (client: RawConnection): string => client.bytes.toString('latin1');
 
 export const streamingRows: readonly WireRow[] = [
   {
-    n: 96,
+    n: 97,
     kind: 'kept',
     cases: ['C055'],
     title:
@@ -84,7 +82,7 @@ export const streamingRows: readonly WireRow[] = [
       }),
   },
   {
-    n: 97,
+    n: 98,
     kind: 'kept',
     title: 'Events are not merged: fifty of them, each received before the next is sent',
     why: 'issue 2: SSE unbuffered',
@@ -105,7 +103,7 @@ export const streamingRows: readonly WireRow[] = [
       }),
   },
   {
-    n: 98,
+    n: 99,
     kind: 'kept',
     title: 'The head of an answer reaches the caller before the first byte of its body',
     why: 'a client that shows progress must see the status at once',
@@ -118,7 +116,7 @@ export const streamingRows: readonly WireRow[] = [
       }),
   },
   {
-    n: 99,
+    n: 100,
     kind: 'kept',
     title: 'A tracked answer (track_body) streams the same: head, bytes, framing, broken end',
     why: 'decisions section 4: a pipe counts, nothing else changes',
@@ -148,7 +146,7 @@ export const streamingRows: readonly WireRow[] = [
     },
   },
   {
-    n: 100,
+    n: 101,
     kind: 'kept',
     title: 'An answer that comes while the upload still runs reaches the caller at once',
     why: 'RFC 9112 9.3: a 413 or 401 need not wait for the body',
@@ -167,7 +165,7 @@ export const streamingRows: readonly WireRow[] = [
       ),
   },
   {
-    n: 101,
+    n: 102,
     kind: 'kept',
     title:
       'Both directions flow at once: each chunk of an upload is answered before the next is sent',
@@ -188,7 +186,7 @@ export const streamingRows: readonly WireRow[] = [
       }),
   },
   {
-    n: 102,
+    n: 103,
     kind: 'kept',
     cases: ['C057'],
     title:

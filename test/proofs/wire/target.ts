@@ -192,7 +192,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 107,
+    n: 108,
     kind: 'refusal',
     cases: ['C033'],
     title: 'A dot segment, raw or escaped, is refused before a credential is near it',
@@ -213,7 +213,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 108,
+    n: 109,
     kind: 'refusal',
     title: 'A backslash in the path, raw or escaped, is refused; in the query it stays',
     why: 'decisions section 5: path only, never the query',
@@ -223,7 +223,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 109,
+    n: 110,
     kind: 'refusal',
     cases: ['C034'],
     title: 'The string that is judged is the string that is sent: an escaped # or ? cuts nothing',
@@ -235,7 +235,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 110,
+    n: 111,
     kind: 'refusal',
     title: 'A target above 16 KiB is refused with 414; one below arrives whole',
     why: 'base/limits.ts urlBytesMax: the deployed edge stops there',
@@ -248,7 +248,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 111,
+    n: 112,
     kind: 'refusal',
     cases: ['C040'],
     title:
@@ -276,7 +276,7 @@ export const targetRows: readonly WireRow[] = [
     },
   },
   {
-    n: 112,
+    n: 113,
     kind: 'refusal',
     title:
       'A URL that is not a plain https target is refused: scheme, user name, backslash, ' +

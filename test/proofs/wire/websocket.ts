@@ -14,6 +14,7 @@ import {
   relay,
   type Stand,
   sized,
+  soon,
   type WireRow,
   within,
 } from './stand.ts';
@@ -87,7 +88,7 @@ async function session(
     headers: [...upgrade, protocols],
   });
   try {
-    const { socket, bytes } = await arrived;
+    const { socket, bytes } = await soon(arrived, 'the upgrade at the origin');
     await client.until(() => client.bytes.includes('\r\n\r\n'));
     const after = (all: Buffer): Buffer => all.subarray(all.indexOf('\r\n\r\n') + 4);
     const head = bytes().toString('latin1').split('\r\n\r\n')[0] ?? '';
@@ -96,9 +97,9 @@ async function session(
       atOrigin: () => after(bytes()),
       atClient: () => after(client.bytes),
     });
-    socket.destroy();
   } finally {
     client.close();
+    stand.scripted.drop();
   }
 }
 
@@ -120,7 +121,7 @@ async function passes(
 
 export const websocketRows: readonly WireRow[] = [
   {
-    n: 103,
+    n: 104,
     kind: 'kept',
     cases: ['C019'],
     title:
@@ -155,7 +156,7 @@ export const websocketRows: readonly WireRow[] = [
       ),
   },
   {
-    n: 104,
+    n: 105,
     kind: 'kept',
     title: 'WebSocket frames pass byte for byte: fragments, binary, ping and pong, empty, masking',
     why: 'the gateway does not take part in the protocol',
@@ -174,7 +175,7 @@ export const websocketRows: readonly WireRow[] = [
       }),
   },
   {
-    n: 105,
+    n: 106,
     kind: 'kept',
     title: 'A refused upgrade comes back as the answer that it is',
     why: 'C019: a 403 is relayed',
@@ -215,7 +216,7 @@ export const websocketRows: readonly WireRow[] = [
     },
   },
   {
-    n: 106,
+    n: 107,
     kind: 'kept',
     title: 'When one side of a WebSocket drops, the other is closed within a second',
     why: 'measured',

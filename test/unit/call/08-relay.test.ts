@@ -4,6 +4,7 @@ import { jsonBindingBodyBytesMax } from '../../../src/base/limits';
 import { err } from '../../../src/base/result';
 import { type RelayPorts, relay } from '../../../src/call/08-relay';
 import type { GuardedCall } from '../../../src/call/call';
+import type { Send } from '../../../src/call/custody';
 import { brokenBody, guarded, noCredentials, scan, taken, upstream } from './calls';
 
 type Sent = { readonly request: Request; readonly init: RequestInit };
@@ -12,6 +13,7 @@ type Sent = { readonly request: Request; readonly init: RequestInit };
 async function sent(
   parts: Partial<GuardedCall>,
   answer: RelayPorts['send'] = async () => new Response('ok'),
+  late = false,
 ) {
   const seen: Sent[] = [];
   const ports: RelayPorts = {
@@ -21,8 +23,15 @@ async function sent(
     },
   };
   const cancel = new AbortController();
-  const result = await relay(guarded(parts), ports, cancel);
-  return { result, cancel, seen, out: seen[0]?.request as Request, init: seen[0]?.init };
+  const hold: Send = {
+    signal: cancel.signal,
+    cancel: () => cancel.abort(),
+    timedOut: late ? Promise.resolve('timeout') : new Promise(() => undefined),
+    answered: () => void stoodDown.push(true),
+  };
+  const stoodDown: boolean[] = [];
+  const result = await relay(guarded(parts), ports, hold);
+  return { result, cancel, stoodDown, seen, out: seen[0]?.request as Request, init: seen[0]?.init };
 }
 
 /** An upstream that waits for the rest of the body until it is let go. */
@@ -162,9 +171,12 @@ describe('no answer', () => {
   });
 
   it('the watchdog ends a silent upstream', async () => {
-    const slow = { upstream: upstream({ firstByteTimeoutMs: 5 }) };
-    const { result } = await sent(slow, () => new Promise(() => undefined));
-    expect(result).toEqual(err({ code: 'timeout.request', timeoutMs: 5 }));
+    const { result } = await sent({}, () => new Promise(() => undefined), true);
+    expect(result).toEqual(err({ code: 'timeout.request', timeoutMs: 5_000 }));
+  });
+
+  it('an answer makes the watchdog stand down', async () => {
+    expect((await sent({})).stoodDown).toEqual([true]);
   });
 
   it.each([200, 304, 404, 500, 599])('%i is an answer', async (status) => {

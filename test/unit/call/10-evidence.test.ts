@@ -1,6 +1,11 @@
 /** 10 evidence: which answers are read, what is masked, what is withheld; everything else stays native. */
 import { describe, expect, it } from 'vitest';
-import { errorBodyBytesMax, evidenceBodyBytesMax } from '../../../src/base/limits';
+import {
+  contentCodingsMax,
+  errorBodyBytesMax,
+  errorBodyDecodedBytesMax,
+  evidenceBodyBytesMax,
+} from '../../../src/base/limits';
 import { err } from '../../../src/base/result';
 import { evidence } from '../../../src/call/10-evidence';
 import type { EvidencedCall } from '../../../src/call/call';
@@ -21,6 +26,20 @@ async function judged(
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
+/** The same for a 500 whose body is gzip, so many times. */
+async function judgedCoded(text: string, times: number): Promise<EvidencedCall> {
+  let body: ReadableStream = new Blob([text]).stream();
+  for (let i = 0; i < times; i++) body = body.pipeThrough(new CompressionStream('gzip'));
+  const answer = new Response(await new Response(body).arrayBuffer(), {
+    status: 500,
+    headers: { 'content-encoding': Array(times).fill('gzip').join(', ') },
+    encodeBody: 'manual',
+  });
+  const result = await evidence(answered({ answer, credentials: injected }));
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
+}
+
 const textOf = async ({ body }: EvidencedCall): Promise<string> => new Response(body).text();
 
 describe('an answer that stays native', () => {
@@ -65,16 +84,20 @@ describe('an error body', () => {
     });
   });
 
-  it('that is gzip is masked as text', async () => {
-    const zipped = new Blob([`no ${secret}`]).stream().pipeThrough(new CompressionStream('gzip'));
-    const bytes = await new Response(zipped).arrayBuffer();
-    const answer = new Response(bytes, {
-      status: 500,
-      headers: { 'content-encoding': 'gzip' },
-      encodeBody: 'manual',
-    });
-    const result = await evidence(answered({ answer, credentials: injected }));
-    expect(result.ok && (await textOf(result.value))).toBe('no ***');
+  it.each([1, contentCodingsMax])('in %i codings of gzip is masked as text', async (times) => {
+    const call = await judgedCoded(`no ${secret}`, times);
+    expect(await textOf(call)).toBe('no ***');
+  });
+
+  it.each([
+    ['in more codings than contentCodingsMax', 'no', contentCodingsMax + 1],
+    [
+      'that is above errorBodyDecodedBytesMax once decoded',
+      ' '.repeat(errorBodyDecodedBytesMax + 1),
+      1,
+    ],
+  ])('%s is withheld', async (_, text, times) => {
+    expect((await judgedCoded(text, times)).redacted).toBe(true);
   });
 
   it.each([

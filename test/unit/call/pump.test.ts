@@ -1,5 +1,6 @@
 /** The pumps: bytes, bounds, waits, and never a clean end after a broken one. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { errorBodyWaitMs, jsonBindingBodyWaitMs, pumpChunkBytes } from '../../../src/base/limits';
 import { type BodyEnd, limitBody, readAll, trackBody } from '../../../src/call/pump';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -55,10 +56,23 @@ describe('readAll', () => {
     expect(await readAll(from.readable, 10, 1_000)).toBe('broken');
   });
 
-  it('does not wait longer than it may', async () => {
-    const from = source();
-    from.write('a');
-    expect(await readAll(from.readable, 10, 20)).toBe('late');
+  it.each([jsonBindingBodyWaitMs, errorBodyWaitMs])(
+    'waits %i ms and not longer',
+    async (waitMs) => {
+      vi.useFakeTimers();
+      const from = source();
+      from.write('a');
+      const reading = readAll(from.readable, 10, waitMs);
+      await vi.advanceTimersByTimeAsync(waitMs);
+      vi.useRealTimers();
+      expect(await reading).toBe('late');
+    },
+  );
+
+  it('joins what is longer than a chunk', async () => {
+    const text = 'x'.repeat(2 * pumpChunkBytes + 1);
+    const body = new Response(text).body as ReadableStream;
+    expect(await readAll(body, text.length, 1_000)).toEqual(bytes(text));
   });
 });
 

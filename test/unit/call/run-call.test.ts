@@ -1,11 +1,12 @@
 /** run-call: whatever happens to a call, it gets one answer and one row, and nothing is asked after a "no". */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { custodyLatencyErrorMs } from '../../../src/base/limits';
 import { err, ok, type Result } from '../../../src/base/result';
 import { type CallServices, runCall } from '../../../src/call/run-call';
 import type { Upstream } from '../../../src/domain/catalog/upstream';
 import { prepareMask } from '../../../src/domain/credentials/masking';
 import type { Refusal } from '../../../src/domain/refusal';
-import type { CallRow } from '../../../src/ports/evidence';
+import type { CallRow, OpenCall } from '../../../src/ports/evidence';
 import {
   backgroundOf,
   key,
@@ -30,6 +31,7 @@ interface World {
 function play(world: World = {}, request = asking()) {
   const asked: string[] = [];
   const rows: CallRow[] = [];
+  const watched = new Set<OpenCall>();
   const reports: unknown[] = [];
   let nowMs = startMs - 7;
   const note = <T>(port: string, value: T): T => {
@@ -58,7 +60,11 @@ function play(world: World = {}, request = asking()) {
     egress: { check: () => note('egress', world.egress ? err(world.egress) : ok(undefined)) },
     egressPolicy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
     clientIpHeaders: new Set(),
-    callLog: { push: (row) => note('log', void rows.push(row)) },
+    callLog: {
+      push: (row) => note('log', void rows.push(row)),
+      watch: (call) => void watched.add(call),
+      unwatch: (call) => void watched.delete(call),
+    },
     send: (target, init) =>
       note('send', (world.send ?? (async () => new Response('ok')))(target, init)),
     nowMs: () => {
@@ -75,11 +81,18 @@ function play(world: World = {}, request = asking()) {
     rows,
     reports,
     background,
+    watched,
   };
 }
 
 const asking = (init: RequestInit = {}, path = '/call/api/v1/x'): Request =>
   new Request(`https://gw.test${path}`, { headers: { 'x-weir-key': token }, ...init });
+
+/** What the keeper of the call log does with a call that stays open. */
+async function woken(watched: ReadonlySet<OpenCall>): Promise<void> {
+  await vi.waitUntil(() => watched.size === 1);
+  for (const call of watched) call.wake();
+}
 
 const silent: CallServices['send'] = (_target, init) =>
   new Promise((_, reject) =>
@@ -123,8 +136,19 @@ describe('an answer', () => {
     expect(rows).toMatchObject([{ outcome: 'answered', evidence: 'bad ***' }]);
   });
 
-  it('releases the context once it is there', async () => {
-    const { answer, background } = play();
+  it('that comes soon costs no waitUntil, and is not watched any more', async () => {
+    const { answer, background, watched } = play();
+    await answer;
+    expect([background.work.length, watched.size]).toEqual([0, 0]);
+  });
+
+  it('that comes late holds the context until then', async () => {
+    const send = Promise.withResolvers<Response>();
+    const { answer, background, watched } = play({ send: () => send.promise });
+    await woken(watched);
+    await vi.waitUntil(() => background.work.length === 1);
+    expect([...watched].map((call) => call.armed)).toEqual([true]);
+    send.resolve(new Response('ok'));
     await answer;
     await Promise.all(background.work);
   });
@@ -210,13 +234,12 @@ describe('no answer', () => {
 
   it('a client that leaves is cancelled, 499, with its real latency', async () => {
     const client = new AbortController();
-    const sent = Promise.withResolvers<void>();
-    const send: CallServices['send'] = (target, init) => {
-      sent.resolve();
-      return silent(target, init);
-    };
-    const { answer, rows } = play({ send }, asking({ signal: client.signal }));
-    await sent.promise;
+    const { answer, rows, background, watched } = play(
+      { send: silent },
+      asking({ signal: client.signal }),
+    );
+    await woken(watched);
+    await vi.waitUntil(() => background.work.length === 1);
     client.abort();
     await answer;
     expect(rows).toMatchObject([
@@ -237,6 +260,21 @@ describe('no answer', () => {
     await answer;
     expect(signal?.aborted ?? true).toBe(true);
     expect(rows).toMatchObject([{ outcome: 'cancelled', status: 499 }]);
+  });
+
+  it('a client whose context died before the arming is cancelled by the log, with its largest latency error', async () => {
+    const { rows, watched } = play({ send: () => new Promise(() => undefined) });
+    await vi.waitUntil(() => watched.size === 1);
+    for (const call of watched) call.lapse();
+    expect(rows).toMatchObject([
+      {
+        outcome: 'cancelled',
+        status: 499,
+        code: 'client.closed',
+        latencyMs: custodyLatencyErrorMs,
+      },
+    ]);
+    expect(watched.size).toBe(0);
   });
 
   it('our own bug is a bare 500 with the call id; its text is nowhere', async () => {

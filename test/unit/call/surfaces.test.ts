@@ -35,7 +35,11 @@ function world() {
     egress: { check: () => note('egress', ok(undefined)) },
     egressPolicy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
     clientIpHeaders: new Set(),
-    callLog: { push: () => note('log', undefined) },
+    callLog: {
+      push: () => note('log', undefined),
+      watch: () => undefined,
+      unwatch: () => undefined,
+    },
     send: async () => note('send', new Response('ok')),
     nowMs: () => Date.now(),
     report: () => undefined,

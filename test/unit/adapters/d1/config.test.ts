@@ -8,6 +8,7 @@ import type {
 } from '../../../../src/adapters/d1/config-reader';
 import {
   configRetryMs,
+  keyCacheMax,
   staleConfigMaxMs,
   tenantKeysMax,
   tenantLookupsMax,
@@ -357,6 +358,14 @@ describe('memory is bounded', () => {
     // Past half-life nothing has changed, so only a tenant that is gone is read anew.
     await identify(tenantViewsMax);
     expect(reads.key).toBe(before);
+  });
+
+  it('tokens recognised without hashing: keyCacheMax', async () => {
+    const { state, identify, warm } = world();
+    state.tenantOf = (read) => `ten_${read % 10}`;
+    for (let n = 0; n <= keyCacheMax; n++) await warm(n);
+    expect(identify(keyCacheMax)).not.toBeInstanceOf(Promise);
+    expect(identify(0)).toBeInstanceOf(Promise);
   });
 
   it('keys of one tenant: tenantKeysMax', async () => {

@@ -1,8 +1,17 @@
 /** BufferedCallLog: batches bounded in count and age, rows that a sink did not take, what is dropped and counted. */
 import { describe, expect, it } from 'vitest';
 import { BufferedCallLog } from '../../../../src/adapters/telemetry/call-log';
-import { callLogBatchMax, callLogBufferMax, callLogFlushMs } from '../../../../src/base/limits';
-import type { CallRow } from '../../../../src/ports/evidence';
+import {
+  callLapseMs,
+  callLogBatchMax,
+  callLogBufferMax,
+  callLogFlushMs,
+  callLogWriteTimeoutMs,
+  custodyArmMs,
+  keeperLifeMs,
+  keeperTickMs,
+} from '../../../../src/base/limits';
+import type { CallRow, OpenCall } from '../../../../src/ports/evidence';
 
 const startMs = Date.UTC(2030, 0, 1);
 
@@ -61,7 +70,7 @@ function world() {
       log.push(rowOf(state.pushed, state.nowMs), (work) => void background.push(work));
     }
   };
-  const pass = async (ms: number): Promise<void> => {
+  const tick = async (ms: number): Promise<void> => {
     state.nowMs += ms;
     for (const wait of waits.splice(0)) {
       if (wait.dueMs <= state.nowMs) wait.end();
@@ -69,16 +78,21 @@ function world() {
     }
     await settled();
   };
-  return { log, state, batches, taken, background, push, pass };
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= keeperTickMs) await tick(Math.min(left, keeperTickMs));
+  };
+  /** Nothing that waits now will ever go on. */
+  const loseContext = (): void => void waits.splice(0);
+  return { log, state, batches, taken, background, push, pass, loseContext };
 }
 
 describe('a batch', () => {
   it('is written when its oldest row is callLogFlushMs old, on one waitUntil for all', async () => {
     const { batches, background, push, pass } = world();
     push(3);
-    await pass(callLogFlushMs - 1);
+    await pass(callLogFlushMs - keeperTickMs);
     expect(batches).toEqual([]);
-    await pass(1);
+    await pass(keeperTickMs);
     expect(batches).toEqual([['call_1', 'call_2', 'call_3']]);
     expect(background.length).toBe(1);
   });
@@ -100,10 +114,11 @@ describe('a batch', () => {
   });
 
   it('whose leader died with its context is led by a later call', async () => {
-    const { state, taken, push, pass } = world();
+    const { state, taken, push, pass, loseContext } = world();
     push();
-    // The leader's wait never ends: its context is gone.
-    state.nowMs += 2 * callLogFlushMs;
+    // Its wait never ends.
+    loseContext();
+    state.nowMs += 2 * callLogFlushMs + callLogWriteTimeoutMs;
     push();
     await pass(callLogFlushMs);
     expect([...taken].sort()).toEqual(['call_1', 'call_2']);
@@ -117,9 +132,8 @@ describe('a sink that fails', () => {
     push(2);
     await pass(callLogFlushMs);
     state.sink = 'takes';
-    await pass(callLogFlushMs);
     push();
-    await pass(2 * callLogFlushMs);
+    await pass(callLogFlushMs);
     expect(batches.at(-1)).toEqual(['call_1', 'call_2', 'call_3']);
     expect(log.dropped).toBe(0);
   });
@@ -180,5 +194,98 @@ describe('a sink that hangs', () => {
     }
     // What was handed over and neither ended nor was counted as dropped is still held.
     expect(new Set(batches.flat()).size - log.dropped).toBeLessThanOrEqual(callLogBufferMax);
+  });
+});
+
+/** A call that notes what the keeper does with it; `alive` arms itself when it is woken. */
+function openCall(options: { alive: boolean; armed?: boolean }) {
+  const call = {
+    startedAtMs: startMs,
+    armed: options.armed ?? false,
+    woken: 0,
+    lapsed: 0,
+    wake() {
+      call.woken += 1;
+      call.armed ||= options.alive;
+    },
+    lapse() {
+      call.lapsed += 1;
+    },
+  };
+  return call satisfies OpenCall;
+}
+
+describe('open calls', () => {
+  const keep = (call: OpenCall, { log, background }: ReturnType<typeof world>): void =>
+    log.watch(call, (work) => void background.push(work));
+
+  it('are woken when they are custodyArmMs old', async () => {
+    const here = world();
+    const call = openCall({ alive: true });
+    keep(call, here);
+    await here.pass(custodyArmMs + keeperTickMs);
+    expect([call.woken, call.lapsed]).toEqual([1, 0]);
+  });
+
+  it('that do not arm when they are woken have no context left, and lapse, not before callLapseMs', async () => {
+    const here = world();
+    const call = openCall({ alive: false });
+    keep(call, here);
+    await here.pass(callLapseMs - keeperTickMs);
+    expect([call.woken > 0, call.lapsed]).toEqual([true, 0]);
+    await here.pass(custodyArmMs + 2 * keeperTickMs);
+    expect(call.lapsed).toBeGreaterThan(0);
+  });
+
+  it('are woken before they may lapse, however late the keeper is', async () => {
+    const here = world();
+    const call = openCall({ alive: true });
+    keep(call, here);
+    // The keeper's context died, or the loop stood still, for longer than callLapseMs.
+    here.loseContext();
+    here.state.nowMs += 2 * callLapseMs + callLogWriteTimeoutMs;
+    here.push();
+    await here.pass(callLapseMs);
+    expect([call.woken > 0, call.lapsed]).toEqual([true, 0]);
+  });
+
+  it('are woken while a write hangs', async () => {
+    const here = world();
+    here.state.sink = 'hangs';
+    here.push();
+    await here.pass(callLogFlushMs);
+    const call = Object.assign(openCall({ alive: true }), { startedAtMs: here.state.nowMs });
+    keep(call, here);
+    await here.pass(custodyArmMs + 2 * keeperTickMs);
+    expect(call.woken).toBe(1);
+  });
+
+  it('that are armed are left alone, and keep no keeper', async () => {
+    const here = world();
+    const call = openCall({ alive: true, armed: true });
+    keep(call, here);
+    await here.pass(callLapseMs + keeperTickMs);
+    expect([call.woken, call.lapsed]).toEqual([0, 0]);
+    await Promise.all(here.background);
+  });
+
+  it('that ended are forgotten', async () => {
+    const here = world();
+    const call = openCall({ alive: false });
+    keep(call, here);
+    here.log.unwatch(call);
+    await here.pass(callLapseMs + keeperTickMs);
+    expect([call.woken, call.lapsed]).toEqual([0, 0]);
+    await Promise.all(here.background);
+  });
+
+  it('have one keeper at a time, which ends before waitUntil would be cut', async () => {
+    const { background, push, pass } = world();
+    for (let passedMs = 0; passedMs < 3 * keeperLifeMs; passedMs += callLogFlushMs) {
+      push();
+      await pass(callLogFlushMs);
+    }
+    await Promise.all(background.slice(0, -1));
+    expect(background.length).toBeGreaterThanOrEqual(3);
   });
 });
