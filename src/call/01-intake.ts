@@ -4,19 +4,16 @@
  * Must never: touch the body, ask a store. Called by run-call.
  */
 import { newId } from '../base/ids';
-import { headerBytesMax, headerCountMax, requestBodyBytesMax, urlBytesMax } from '../base/limits';
+import { requestBodyBytesMax, urlBytesMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { parseTarget, repairScheme } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
-import { mentionsOwnCookie, withoutOwnCookies } from '../domain/relay/cookies';
-import { dropsFromRequest } from '../domain/relay/header-policy';
+import { type HeaderScan, scanHeaders } from '../domain/relay/header-scan';
 import { pathFault } from '../domain/relay/path';
 import { queryPairValue, type RawQuery, withoutQueryPairs } from '../domain/relay/query';
-import { carrierHeaders, readCarrier } from '../domain/tenancy/carriers';
 import { isToken } from '../domain/tenancy/token';
-import { weirHeaders } from '../http/header-names';
-import type { CallRequest, HeaderScan, Surface, Target } from './call';
+import type { CallRequest, Surface, Target } from './call';
 
 /** What intake needs to know of the deployment. */
 export interface IntakeRules {
@@ -24,18 +21,7 @@ export interface IntakeRules {
   readonly egress: EgressPolicy;
 }
 
-const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
 const decimal = /^\d{1,15}$/;
-const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-const keptDespiteConnection: ReadonlySet<string> = new Set(['close', 'keep-alive', 'upgrade', 'host', 'content-length']);
-/** What JavaScript sees in place of a byte that is not UTF-8: a rewritten header would send it instead of the byte. */
-const replacement = '\ufffd';
-
-interface Scan extends HeaderScan {
-  readonly tokens: readonly string[];
-  readonly contentLength: string | null;
-  readonly transferEncoding: string | null;
-}
 
 /** Takes a request in. Refuses: request.*, payload.too_large, auth.failed (missing), auth.key_conflict. Nothing is owed. */
 export function intake(request: Request, surface: Surface, startedAtMs: number, rules: IntakeRules): Result<CallRequest, Refusal> {
@@ -43,7 +29,7 @@ export function intake(request: Request, surface: Surface, startedAtMs: number, 
   const target = url.slice(url.indexOf('/', url.indexOf('://') + 3));
   if (target.length > urlBytesMax) return err({ code: 'request.url_too_long', bytesMax: urlBytesMax });
 
-  const scan = scanHeaders(request, rules.clientIpHeaders);
+  const scan = scanHeaders(request.headers, rules.clientIpHeaders);
   if (!scan.ok) return scan;
   const framing = framingFault(scan.value, request.method);
   if (framing !== null) return err(framing);
@@ -74,65 +60,7 @@ export function intake(request: Request, surface: Surface, startedAtMs: number, 
   });
 }
 
-function scanHeaders(request: Request, clientIp: ReadonlySet<string>): Result<Scan, Refusal> {
-  const drop: string[] = [];
-  const rewrite: [string, string][] = [];
-  const tokens: string[] = [];
-  let targetHost: string | null = null;
-  let contentLength: string | null = null;
-  let transferEncoding: string | null = null;
-  let nominated: string | null = null;
-  let upgrade = false;
-  let acceptEncoding: string | null = null;
-  let contentEncoding = false;
-  let bytes = 0;
-  const pairs = [...request.headers];
-  if (pairs.length > headerCountMax) return err({ code: 'request.headers_too_large', limit: 'count', max: headerCountMax });
-  for (let i = 0; i < pairs.length; i++) {
-    const [name, value] = pairs[i] as [string, string];
-    bytes += name.length + value.length;
-    // The one thing that the runtime's parser lets through and an origin may read as a new line or field.
-    if (controlBytes.test(value)) return err({ code: 'request.header_invalid', header: name });
-    if (carrierHeaders.has(name)) {
-      const carried = readCarrier(name, value);
-      if (carried !== null) {
-        tokens.push(...carried.tokens);
-        if (carried.rest === null || dropsFromRequest(name, clientIp)) drop.push(name);
-        else if (carried.rest.includes(replacement)) return err({ code: 'request.header_invalid', header: name });
-        else rewrite.push([name, carried.rest]);
-        continue;
-      }
-    }
-    if (name === 'upgrade') upgrade = value.toLowerCase() === 'websocket';
-    else if (name === 'accept-encoding') acceptEncoding = value;
-    else if (name === 'content-encoding') contentEncoding = true;
-    else if (name === 'content-length') contentLength = value;
-    else if (name === 'transfer-encoding') transferEncoding = value;
-    else if (name === weirHeaders.targetHost) targetHost = value;
-    else if (name === 'connection') nominated = value;
-    else if (name === 'cookie' && mentionsOwnCookie(value)) {
-      const kept = withoutOwnCookies(value);
-      if (kept === null) drop.push(name);
-      else if (kept.includes(replacement)) return err({ code: 'request.header_invalid', header: name });
-      else if (kept !== value) rewrite.push([name, kept]);
-    }
-    if (dropsFromRequest(name, clientIp) && !(upgrade && name === 'upgrade')) drop.push(name);
-  }
-  if (bytes > headerBytesMax) return err({ code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax });
-  const named = nominated === null ? [] : nominatedNames(nominated);
-  drop.push(...named);
-  if (named.includes('accept-encoding')) acceptEncoding = null;
-  const found = { drop, rewrite, tokens, targetHost, contentLength, transferEncoding, upgrade, acceptEncoding, contentEncoding };
-  return ok(found);
-}
-
-/** Headers that the caller's Connection names are for this hop only (RFC 9110 7.6.1); framing, host and the upgrade are ours to keep. */
-function nominatedNames(connection: string): string[] {
-  const names = connection.toLowerCase().split(',').map((name) => name.trim());
-  return names.filter((name) => headerName.test(name) && !keptDespiteConnection.has(name));
-}
-
-function framingFault(scan: Scan, method: string): Refusal | null {
+function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (scan.transferEncoding !== null && scan.transferEncoding.toLowerCase() !== 'chunked')
     return { code: 'request.framing_invalid', reason: 'transfer_encoding' };
   // fetch loses a GET body of unknown length without a word.

@@ -3,7 +3,7 @@
  * Promises: a prefix counts at a segment boundary only; upstreams that the key may not use can neither cause a 409 nor win;
  * unknown, foreign and private names take this one path and get one answer. Called by run-call.
  */
-import { err, ok, type Result } from '../base/result';
+import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
 import { matchRoute } from '../domain/catalog/route-match';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
@@ -13,17 +13,19 @@ import { mayUse } from '../domain/tenancy/access';
 import { grow, type IdentifiedCall, type ResolvedCall } from './call';
 
 /** Refuses: routing.*, route.not_found, authz.upstream_forbidden, egress.blocked, config.unavailable. Nothing is owed. */
-export async function resolve(call: IdentifiedCall): Promise<Result<ResolvedCall, Refusal>> {
+export function resolve(call: IdentifiedCall): MaybePromise<Result<ResolvedCall, Refusal>> {
   const target = call.target;
   // The same answer as for a registered upstream that leads there: no entry is laxer than another.
   if (target.kind === 'private_url') return err({ code: 'egress.blocked', host: target.host });
   if (target.kind === 'url') return resolveUrl(call, target.url);
   const looked = target.kind === 'name' ? call.tenant.named(target.name) : call.tenant.aliased(target.alias);
-  const found = looked instanceof Promise ? await looked : looked;
-  if (!found.ok) return found;
-  const upstream = closestEnabled(found.value);
-  if (!upstream.ok) return err(upstream.error ?? { code: 'routing.not_found', surface: call.surface });
-  return withTarget(call, upstream.value, call.path, null);
+  return whenHere(looked, (found) => {
+    if (!found.ok) return found;
+    const upstream = closestEnabled(found.value);
+    if (!upstream.ok)
+      return err(upstream.error ?? { code: 'routing.not_found', surface: call.surface });
+    return withTarget(call, upstream.value, call.path, null);
+  });
 }
 
 /** The walk from the tenant to the root finds the closest enabled upstream (decisions section 5). */
@@ -32,11 +34,21 @@ function closestEnabled(found: readonly Upstream[]): Result<Upstream, Refusal | 
   return err(found.length > 0 ? { code: 'routing.upstream_disabled' } : null);
 }
 
-async function resolveUrl(call: IdentifiedCall, url: TargetUrl): Promise<Result<ResolvedCall, Refusal>> {
-  const looked = call.tenant.at(url.host, url.port);
-  const found = looked instanceof Promise ? await looked : looked;
-  if (!found.ok) return found;
-  const matching = found.value.filter((u) => u.scheme === url.scheme && underBase(u.basePath, call.path));
+function resolveUrl(
+  call: IdentifiedCall,
+  url: TargetUrl,
+): MaybePromise<Result<ResolvedCall, Refusal>> {
+  return whenHere(call.tenant.at(url.host, url.port), (found) =>
+    found.ok ? amongUpstreams(call, url, found.value) : found,
+  );
+}
+
+function amongUpstreams(
+  call: IdentifiedCall,
+  url: TargetUrl,
+  found: readonly Upstream[],
+): Result<ResolvedCall, Refusal> {
+  const matching = found.filter((u) => u.scheme === url.scheme && underBase(u.basePath, call.path));
   const usable = matching.filter((u) => mayUse(call.key, u));
   if (usable.length === 0) {
     if (matching.length > 0) return err({ code: 'authz.upstream_forbidden', named: url.authority });

@@ -2,7 +2,7 @@
  * 07 guard: the last look before the send: the credential can be injected, the host is not ourselves and has only public addresses.
  * Promises: after this stage nothing but the network can say no. Called by run-call.
  */
-import { err, ok, type Result } from '../base/result';
+import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
 import type { Endpoint } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
@@ -20,22 +20,27 @@ export interface GuardPorts {
 }
 
 /** Refuses: egress.*, secret.not_found, credential.unavailable, auth.failed (secret denied), config.unavailable. */
-export async function guard(
+export function guard(
   call: ReservedCall,
   ports: GuardPorts,
   background: Background,
-): Promise<Result<GuardedCall, Refusal>> {
+): MaybePromise<Result<GuardedCall, Refusal>> {
   const { host, port } = call.endpoint;
   if (isOwnHost(call.request.url, host, port)) return err({ code: 'egress.blocked', host });
   const judged = judge(call, ports.egressPolicy);
   if (judged === null) return err({ code: 'egress.blocked', host });
   const asked = ports.egress.check(host, port, judged, call.startedAtMs, background);
-  const publicHost = asked instanceof Promise ? await asked : asked;
-  if (!publicHost.ok) return publicHost;
+  return whenHere(asked, (verdict) => (verdict.ok ? withCredentials(call, ports) : verdict));
+}
+
+function withCredentials(
+  call: ReservedCall,
+  ports: GuardPorts,
+): MaybePromise<Result<GuardedCall, Refusal>> {
   const prepared = ports.credentials.prepare(call.upstream, call.tenant, call.startedAtMs);
-  const credentials = prepared instanceof Promise ? await prepared : prepared;
-  if (!credentials.ok) return credentials;
-  return ok(grow(call, { credentials: credentials.value }));
+  return whenHere(prepared, (credentials) =>
+    credentials.ok ? ok(grow(call, { credentials: credentials.value })) : credentials,
+  );
 }
 
 type Judged = JudgedEndpoint['kind'] | null;

@@ -5,7 +5,7 @@
  * be shown safely is replaced whole. Must never: read the body of a success, or one of a call that injected nothing. Called by run-call.
  */
 import { errorBodyBytesMax, errorBodyDecodedBytesMax, errorBodyWaitMs, evidenceBodyBytesMax } from '../base/limits';
-import { err, ok, type Result } from '../base/result';
+import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { headerHit, type MaskedSecret, maskText, maskValue } from '../domain/credentials/masking';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
@@ -20,37 +20,49 @@ type HeaderOutcome = Pick<EvidencedCall, 'headerEdits' | 'setCookies' | 'reason'
 type BodyOutcome = Pick<EvidencedCall, 'body' | 'evidence' | 'redacted'> & { readonly edits: readonly Edit[] };
 
 /** Refuses: downstream.error, when an error body that must be read breaks before its end. */
-export async function evidence(
+export function evidence(
   call: AnsweredCall,
   hold: Pick<Hold, 'arm'>,
-): Promise<Result<EvidencedCall, Refusal>> {
+): MaybePromise<Result<EvidencedCall, Refusal>> {
   const { answer } = call;
   const headers = judgeHeaders(answer, call.credentials.masks);
   if (answer.status < 300 || call.credentials.masks.length === 0 || answer.body === null) {
     return ok(grow(call, { ...headers, body: answer.body, evidence: null, redacted: false }));
   }
   hold.arm();
-  const body = await judgeBody(answer, call.credentials.masks);
-  if (body === null) return err({ code: 'downstream.error', host: call.endpoint.host });
-  const { edits, ...outcome } = body;
-  return ok(grow(call, { ...headers, ...outcome, headerEdits: [...headers.headerEdits, ...edits] }));
+  return judgeBody(answer, call.credentials.masks).then((body) => {
+    if (body === null) return err({ code: 'downstream.error', host: call.endpoint.host });
+    const { edits, ...outcome } = body;
+    const headerEdits = [...headers.headerEdits, ...edits];
+    return ok(grow(call, { ...headers, ...outcome, headerEdits }));
+  });
 }
 
-/** One pass over the answer's headers and its reason phrase. */
-function judgeHeaders({ headers, statusText }: Response, masks: readonly MaskedSecret[]): HeaderOutcome {
-  const pairs = [...headers];
-  const edits: Edit[] = [];
-  let joined = `${statusText}\n`;
+const noEdits: readonly Edit[] = [];
+
+/** One pass over the answer's headers and its reason phrase. `forEach` is the cheapest way through native headers. */
+function judgeHeaders(
+  { headers, statusText }: Response,
+  masks: readonly MaskedSecret[],
+): HeaderOutcome {
+  let edits: Edit[] | null = null;
+  let joined = statusText;
   let cookies = false;
-  for (let i = 0; i < pairs.length; i++) {
-    const [name, value] = pairs[i] as [string, string];
-    if (dropsFromAnswer(name)) edits.push([name, null]);
-    else joined += `${value}\n`;
+  headers.forEach((value, name) => {
+    if (dropsFromAnswer(name)) {
+      edits ??= [];
+      edits.push([name, null]);
+      return;
+    }
+    joined += `\n${value}`;
     if (name === 'set-cookie' && mentionsOwnCookie(value)) cookies = true;
-  }
+  });
   const hit = masks.length > 0 && headerHit(joined, masks);
-  if (!hit && !cookies) return { headerEdits: edits, setCookies: null, reason: statusText };
-  return { ...rewriteHeaders(headers, pairs, masks, edits), reason: maskValue(statusText, masks) };
+  if (!hit && !cookies) return { headerEdits: edits ?? noEdits, setCookies: null, reason: statusText };
+  return {
+    ...rewriteHeaders(headers, [...headers], masks, edits ?? []),
+    reason: maskValue(statusText, masks),
+  };
 }
 
 function rewriteHeaders(

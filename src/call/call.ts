@@ -4,6 +4,7 @@
  */
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
+import type { HeaderScan } from '../domain/relay/header-scan';
 import type { AccessKey } from '../domain/tenancy/access';
 import type { TenantView } from '../ports/config';
 import type { PreparedCredentials } from '../ports/credentials';
@@ -18,18 +19,6 @@ export type Target =
   /** A well-formed URL of an address or name that is never called; refused in 03, when we know who asks. */
   | { readonly kind: 'private_url'; readonly host: string }
   | { readonly kind: 'alias'; readonly alias: string };
-
-/** What one pass over the request headers found; names are lower-case. */
-export interface HeaderScan {
-  /** Headers that must not reach the upstream. */
-  readonly drop: readonly string[];
-  /** Headers that lose a token or a cookie but keep the rest. */
-  readonly rewrite: readonly (readonly [name: string, value: string])[];
-  readonly targetHost: string | null;
-  readonly upgrade: boolean;
-  readonly acceptEncoding: string | null;
-  readonly contentEncoding: boolean;
-}
 
 /** 01: a request that is well formed. `path` is '' or starts with '/', exactly as sent; `query` is without '?', `null` when there is none. */
 export interface CallRequest {

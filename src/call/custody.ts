@@ -77,31 +77,28 @@ export class Custody implements OpenCall, Hold {
     return this;
   }
 
-  async wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
-    const fault = (): 'fault' => 'fault';
-    const settled = answer.catch(fault);
-    const early = await this.#orWake(settled);
-    if (early !== 'wake') return early;
-    // The keeper, another request, resolved the wait; this continuation runs in the context that the call lives in.
-    this.arm();
-    return this.#underWatchdog(settled);
-  }
-
-  #orWake(settled: Promise<Response | 'fault'>): Promise<Response | 'fault' | 'wake'> {
-    if ((this.#terms?.firstByteTimeoutMs ?? 0) < 2 * custodyArmMs) return Promise.resolve('wake');
+  wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+    const terms = this.#terms;
+    const isShort = terms !== null && terms.firstByteTimeoutMs < 2 * custodyArmMs;
     return new Promise((resolve) => {
-      this.#wake = () => resolve('wake');
-      void settled.then(resolve);
+      const woken = (): void => resolve(this.#underWatchdog(answer));
+      if (isShort) return woken();
+      // The keeper, another request, resolves this promise; the continuation runs in the context that the call lives in.
+      const wake = Promise.withResolvers<void>();
+      this.#wake = wake.resolve;
+      void wake.promise.then(woken);
+      answer.then(resolve, () => resolve('fault'));
     });
   }
 
-  async #underWatchdog(settled: Promise<Response | 'fault'>): Promise<Response | 'fault' | 'timeout'> {
+  async #underWatchdog(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+    this.arm();
     const terms = this.#terms;
-    if (terms === null) return settled;
-    const leftMs = this.startedAtMs + terms.firstByteTimeoutMs - terms.nowMs();
+    const leftMs =
+      terms === null ? 0 : this.startedAtMs + terms.firstByteTimeoutMs - terms.nowMs();
     const late = Promise.withResolvers<'timeout'>();
     const watchdog = setTimeout(() => late.resolve('timeout'), Math.max(0, leftMs));
-    const first = await Promise.race([settled, late.promise]);
+    const first = await Promise.race([answer.catch(() => 'fault' as const), late.promise]);
     clearTimeout(watchdog);
     return first;
   }

@@ -6,10 +6,15 @@
  */
 import { fileURLToPath } from 'node:url';
 import { bundleWorker } from '../../scripts/build.ts';
-import { configReadTimeoutMs, staleConfigMaxMs } from '../../src/base/limits.ts';
+import {
+  configReadTimeoutMs,
+  keeperLifeMs,
+  keeperTickMs,
+  staleConfigMaxMs,
+} from '../../src/base/limits.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { holds, type Proof, type Row, type Staged, same } from '../support/proof.ts';
-import { exchange, headerOf, type RawAnswer } from '../support/raw-client.ts';
+import { exchange, headerOf, type RawAnswer, RawConnection } from '../support/raw-client.ts';
 import { type RecordingOrigin, reply, startOrigin } from '../support/recording-origin.ts';
 import { makeScenario, type Scenario } from '../support/scenario.ts';
 import { type Change, changes, type Prepared, type Seen } from './revoke/changes.ts';
@@ -138,6 +143,7 @@ function isolateRows(gateway: Gateway, originPort: number, ttlS: number): Row[] 
 
 interface Outage {
   readonly gateway: Gateway;
+  readonly origin: RecordingOrigin;
   readonly scenario: Scenario;
   /** A key that this isolate knows to be revoked. */
   readonly revokedToken: string;
@@ -148,7 +154,7 @@ interface Outage {
 }
 
 /** A fresh tenant that the isolate knows, in a world whose store answers and whose clock is right. */
-async function beforeOutage(gateway: Gateway, originPort: number): Promise<Outage> {
+async function beforeOutage(gateway: Gateway, origin: RecordingOrigin): Promise<Outage> {
   const control: Outage['control'] = async (what, value) => {
     await exchange(gateway.port, `GET /fault/${what}/${value} HTTP/1.1\r\nHost: gw\r\n\r\n`);
   };
@@ -157,7 +163,7 @@ async function beforeOutage(gateway: Gateway, originPort: number): Promise<Outag
   const scenario = await makeScenario(gateway);
   const call: Outage['call'] = (target = '/call/api/x', token = scenario.token) =>
     exchange(gateway.port, request(token, target), { timeoutMs: 20_000 });
-  const endpoints = [{ host: '127.0.0.1', port: originPort }];
+  const endpoints = [{ host: '127.0.0.1', port: origin.port }];
   const named = (name: string) => ({ name, alias: `${name}.test`, scheme: 'http', endpoints });
   await scenario.upstream(named('api'));
   await scenario.upstream(named('unseen'));
@@ -170,6 +176,7 @@ async function beforeOutage(gateway: Gateway, originPort: number): Promise<Outag
   same((await call('/call/api/x', revoked.token)).status, 401, 'a revoked key');
   return {
     gateway,
+    origin,
     scenario,
     control,
     call,
@@ -240,8 +247,28 @@ const storeGone: readonly OutageRow[] = (['fails', 'hangs'] as const).flatMap((m
     },
   ],
   [
+    `D1 ${mode}: a client that leaves lets its upstream go within 1 s all the same`,
+    async (outage) => {
+      await outage.control('store', mode);
+      return letsGo(outage);
+    },
+  ],
+  [
+    `D1 ${mode}: the same for a call that outlives the keeper of the call log`,
+    async (outage) => {
+      // The keeper runs in this call's context, and is found alive by the next one.
+      same((await outage.call()).status, 200, 'the call whose context keeps');
+      return letsGo(outage, async () => {
+        await outage.control('ahead', keeperLifeMs + 1_000);
+        await pause(5 * keeperTickMs);
+        await outage.control('store', mode);
+      });
+    },
+  ],
+  [
     `D1 ${mode}, then answers: served again, changes obeyed, and the calls of the outage have rows`,
-    async ({ gateway, scenario, call, control }) => {
+    async (outage) => {
+      const { gateway, scenario, call, control } = outage;
       await control('store', mode);
       await control('ahead', ttlMs);
       const served = await call();
@@ -253,7 +280,7 @@ const storeGone: readonly OutageRow[] = (['fails', 'hangs'] as const).flatMap((m
       const again = await call();
       same([served.status, again.status], [200, 200], 'during and after');
       ids.push(headerOf(again.lines, 'x-weir-call-id'));
-      await logged(gateway, ids);
+      await logged(outage, ids);
       await gateway.api(
         'POST',
         `/api/v1/keys/${scenario.keyId}/revoke?tenant=${scenario.tenantId}`,
@@ -263,8 +290,28 @@ const storeGone: readonly OutageRow[] = (['fails', 'hangs'] as const).flatMap((m
   ],
 ]);
 
-/** Waits for the rows of these calls. */
-async function logged(gateway: Gateway, ids: readonly (string | null)[]): Promise<void> {
+/** A call that waits for its upstream and whose client resets; gives how long the upstream was open after that. */
+async function letsGo(
+  { gateway, origin, scenario }: Outage,
+  meanwhile: () => Promise<void> = () => pause(500),
+): Promise<string> {
+  const path = `/held-${performance.now()}`;
+  const connection = () => origin.connections.findLast((c) => c.bytes.includes(path));
+  const client = await RawConnection.open(gateway.port);
+  client.send(request(scenario.token, `/call/api${path}`));
+  while (connection() === undefined) await pause(5);
+  await meanwhile();
+  const leftAtMs = performance.now();
+  client.reset();
+  while ((connection()?.closedAtMs ?? null) === null) {
+    holds(performance.now() - leftAtMs < 1_000, 'the upstream is open after 1 s');
+    await pause(5);
+  }
+  return `closed after ${(performance.now() - leftAtMs).toFixed(0)} ms`;
+}
+
+/** Waits for the rows of these calls; the light load goes on, because a batch is somebody's `waitUntil`. */
+async function logged({ gateway, call }: Outage, ids: readonly (string | null)[]): Promise<void> {
   const db = await gateway.db();
   const deadline = performance.now() + 15_000;
   const count = db.prepare('select id from calls where id in (select value from json_each(?))');
@@ -272,7 +319,8 @@ async function logged(gateway: Gateway, ids: readonly (string | null)[]): Promis
     const { results } = await count.bind(JSON.stringify(ids)).all();
     if (results.length === ids.length) return;
     holds(performance.now() < deadline, `${results.length} of ${ids.length} rows`);
-    await pause(50);
+    await call();
+    await pause(loadEveryMs);
   }
 }
 
@@ -280,6 +328,8 @@ async function logged(gateway: Gateway, ids: readonly (string | null)[]): Promis
 
 const echo = (origin: RecordingOrigin): void =>
   origin.answer(({ target, lines, connection }) => {
+    // A held call is never answered.
+    if (target.startsWith('/held-')) return;
     const body = JSON.stringify({ path: target, credential: headerOf(lines, 'x-api-key') ?? '' });
     connection.socket.write(reply('200 OK', ['Content-Type: application/json'], body));
   });
@@ -308,7 +358,7 @@ async function stage({ short }: { readonly short: boolean }): Promise<Staged> {
     rows.push({
       name,
       run: async () => {
-        const shown = await run(await beforeOutage(faulty, origin.port));
+        const shown = await run(await beforeOutage(faulty, origin));
         return typeof shown === 'string' ? shown : undefined;
       },
     });

@@ -83,9 +83,9 @@ export class Purse {
 
   /** What the blocks say that is available; equals `availableMicros` unless the books are wrong. */
   countedMicros(): number {
-    let sum = -this.debtMicros;
+    let sum = 0;
     for (const block of this.blocks) sum += block.remainingMicros;
-    return sum;
+    return sum - this.debtMicros;
   }
 
   /** Burns blocks while there is debt, then forgets the blocks that are spent. */

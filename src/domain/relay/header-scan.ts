@@ -1,0 +1,157 @@
+/**
+ * One pass over the request headers: what must not reach the upstream, what carries our key, what later stages ask for.
+ * Promises: every header is looked at once (`forEach` is the cheapest way through native headers); the first fault wins; a header that
+ * is rewritten never loses a byte that JavaScript cannot see. Pure. Called by stage 01.
+ */
+import { headerBytesMax, headerCountMax } from '../../base/limits';
+import { err, ok, type Result } from '../../base/result';
+import { weirHeaders } from '../../http/header-names';
+import type { Refusal } from '../refusal';
+import { carrierHeaders, readCarrier } from '../tenancy/carriers';
+import { mentionsOwnCookie, withoutOwnCookies } from './cookies';
+import { dropsFromRequest } from './header-policy';
+
+/** What the pass found; names are lower-case. */
+export interface HeaderScan {
+  /** Headers that must not reach the upstream. */
+  readonly drop: readonly string[];
+  /** Headers that lose a token or a cookie but keep the rest. */
+  readonly rewrite: readonly (readonly [name: string, value: string])[];
+  /** Weir keys, in the order of their headers. */
+  readonly tokens: readonly string[];
+  readonly targetHost: string | null;
+  readonly upgrade: boolean;
+  readonly acceptEncoding: string | null;
+  readonly contentEncoding: boolean;
+  readonly contentLength: string | null;
+  readonly transferEncoding: string | null;
+}
+
+const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
+const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const keptDespiteConnection: ReadonlySet<string> = new Set([
+  'close',
+  'keep-alive',
+  'upgrade',
+  'host',
+  'content-length',
+]);
+/** What JavaScript sees in place of a byte that is not UTF-8: a rewritten header would send it instead of the byte. */
+const replacement = '\ufffd';
+
+/** Scans the headers of a request. Refuses: request.headers_too_large, request.header_invalid. */
+export function scanHeaders(
+  headers: Headers,
+  clientIp: ReadonlySet<string>,
+): Result<HeaderScan, Refusal> {
+  const scanner = new Scanner(clientIp);
+  headers.forEach((value, name) => scanner.see(name, value));
+  return scanner.found();
+}
+
+class Scanner implements HeaderScan {
+  readonly drop: string[] = [];
+  readonly rewrite: [string, string][] = [];
+  readonly tokens: string[] = [];
+  targetHost: string | null = null;
+  upgrade = false;
+  acceptEncoding: string | null = null;
+  contentEncoding = false;
+  contentLength: string | null = null;
+  transferEncoding: string | null = null;
+  #fault: Refusal | null = null;
+  #nominated: string | null = null;
+  #bytes = 0;
+  #count = 0;
+  readonly #clientIp: ReadonlySet<string>;
+
+  constructor(clientIp: ReadonlySet<string>) {
+    this.#clientIp = clientIp;
+  }
+
+  see(name: string, value: string): void {
+    this.#count += 1;
+    this.#bytes += name.length + value.length;
+    // The one thing that the runtime's parser lets through and an origin may read as a new line or field.
+    if (controlBytes.test(value)) this.#refuse({ code: 'request.header_invalid', header: name });
+    if (carrierHeaders.has(name) && this.#takeTokens(name, value)) return;
+    this.#note(name, value);
+    if (dropsFromRequest(name, this.#clientIp) && !(this.upgrade && name === 'upgrade')) {
+      this.drop.push(name);
+    }
+  }
+
+  found(): Result<HeaderScan, Refusal> {
+    if (this.#count > headerCountMax)
+      return err({ code: 'request.headers_too_large', limit: 'count', max: headerCountMax });
+    if (this.#bytes > headerBytesMax)
+      return err({ code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax });
+    if (this.#fault !== null) return err(this.#fault);
+    if (this.#nominated !== null) this.#dropNominated(this.#nominated);
+    return ok(this);
+  }
+
+  #refuse(fault: Refusal): void {
+    this.#fault ??= fault;
+  }
+
+  #takeTokens(name: string, value: string): boolean {
+    const carried = readCarrier(name, value);
+    if (carried === null) return false;
+    this.tokens.push(...carried.tokens);
+    const isGone = carried.rest === null || dropsFromRequest(name, this.#clientIp);
+    this.#keep(name, isGone ? null : carried.rest);
+    return true;
+  }
+
+  #note(name: string, value: string): void {
+    switch (name) {
+      case 'upgrade':
+        this.upgrade = value.toLowerCase() === 'websocket';
+        break;
+      case 'accept-encoding':
+        this.acceptEncoding = value;
+        break;
+      case 'content-encoding':
+        this.contentEncoding = true;
+        break;
+      case 'content-length':
+        this.contentLength = value;
+        break;
+      case 'transfer-encoding':
+        this.transferEncoding = value;
+        break;
+      case 'connection':
+        this.#nominated = value;
+        break;
+      case 'cookie':
+        if (mentionsOwnCookie(value)) this.#scrubCookie(value);
+        break;
+      case weirHeaders.targetHost:
+        this.targetHost = value;
+        break;
+    }
+  }
+
+  #scrubCookie(value: string): void {
+    const kept = withoutOwnCookies(value);
+    if (kept !== value) this.#keep('cookie', kept);
+  }
+
+  /** What is left of a header that had something of ours in it. */
+  #keep(name: string, rest: string | null): void {
+    if (rest === null) this.drop.push(name);
+    else if (rest.includes(replacement)) this.#refuse({ code: 'request.header_invalid', header: name });
+    else this.rewrite.push([name, rest]);
+  }
+
+  /** Headers that the caller's Connection names are for this hop only (RFC 9110 7.6.1); framing, host and the upgrade are ours to keep. */
+  #dropNominated(connection: string): void {
+    for (const text of connection.toLowerCase().split(',')) {
+      const name = text.trim();
+      if (!headerName.test(name) || keptDespiteConnection.has(name)) continue;
+      this.drop.push(name);
+      if (name === 'accept-encoding') this.acceptEncoding = null;
+    }
+  }
+}

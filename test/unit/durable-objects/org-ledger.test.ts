@@ -1,0 +1,149 @@
+/**
+ * The real object: every scenario on its own SQLite, with its own alarm and real evictions. Needs
+ * the binding LEDGER (class OrgLedger, `new_sqlite_classes`). Only `Date` is faked: the object has
+ * no other clock.
+ */
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { OrgLedger } from '../../../durable-objects/org-ledger';
+import type { LedgerConfig } from '../../../src/domain/ledger/caps';
+import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
+import type { AuditStep, Resolution } from '../../../src/domain/ledger/views';
+import { playScenario, type Stage, scenarios } from '../../support/ledger-scenarios';
+
+const bindings = env as { readonly LEDGER?: DurableObjectNamespace<OrgLedger> };
+const startMs = Date.UTC(2031, 4, 7, 20);
+
+function ledger(name: string): DurableObjectStub<OrgLedger> {
+  if (bindings.LEDGER === undefined) throw new Error('there is no binding LEDGER');
+  return bindings.LEDGER.getByName(name);
+}
+
+class ObjectStage implements Stage {
+  readonly #name: string;
+  #stub: DurableObjectStub<OrgLedger>;
+
+  constructor(name: string) {
+    this.#name = name;
+    this.#stub = ledger(name);
+  }
+
+  apply = (ends: readonly EndOp[], places: readonly PlaceOp[]) => this.#stub.apply(ends, places);
+  topUp = (id: string, micros: number) => this.#stub.topUp(id, micros);
+  configure = (config: LedgerConfig) => this.#stub.configure(config);
+  view = () => this.#stub.view();
+  reviews = (after: string | null) => this.#stub.reviews(after);
+  resolveRecord = (id: string, how: Resolution) => this.#stub.resolveRecord(id, how);
+  grant = (id: string, kind: 'promotional' | 'earned', micros: number) =>
+    this.#stub.grant(id, kind, micros);
+
+  async audit(): Promise<AuditStep> {
+    let step = await this.#stub.audit();
+    while (step.outcome === 'more') step = await this.#stub.audit();
+    return step;
+  }
+
+  wait(ms: number): void {
+    vi.setSystemTime(Date.now() + ms);
+  }
+
+  async alarm(): Promise<void> {
+    await runDurableObjectAlarm(this.#stub);
+  }
+
+  async restart(): Promise<void> {
+    await evictDurableObject(this.#stub);
+    this.#stub = ledger(this.#name);
+  }
+}
+
+const place = (id: string, micros: number): PlaceOp => [
+  'place',
+  id,
+  micros,
+  'key_1',
+  null,
+  null,
+  null,
+];
+
+const rows = (stub: DurableObjectStub<OrgLedger>): Promise<number> =>
+  runInDurableObject(stub, (_, { storage }) =>
+    Number(storage.sql.exec('SELECT count(*) AS n FROM log').one().n),
+  );
+
+const alarmAt = (stub: DurableObjectStub<OrgLedger>): Promise<number | null> =>
+  runInDurableObject(stub, (_, { storage }) => storage.getAlarm());
+
+describe.skipIf(bindings.LEDGER === undefined)('OrgLedger', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: startMs }));
+  afterEach(() => void vi.useRealTimers());
+
+  it.each(scenarios.map((scenario) => [scenario.name, scenario] as const))(
+    '%s',
+    async (name, scenario) => {
+      await playScenario(new ObjectStage(name), scenario);
+    },
+  );
+
+  it('appends one row per call that changed something, and none for one that did not', async () => {
+    const stub = ledger('rows');
+    await stub.topUp('pay', 100);
+    await stub.apply([], [place('a', 10), place('b', 10), place('c', 10)]);
+    await stub.apply(
+      [
+        ['settle', 'a', 5, true],
+        ['release', 'b', 'x'],
+      ],
+      [place('d', 10)],
+    );
+    expect(await rows(stub)).toBe(3);
+    await stub.apply([['settle', 'a', 5, true]], [place('d', 10), place('e', 1_000)]);
+    expect(await rows(stub)).toBe(3);
+  });
+
+  it('sets its alarm for the first lease only, with a jitter of two seconds at most', async () => {
+    const stub = ledger('alarm');
+    await stub.topUp('pay', 100);
+    expect(await alarmAt(stub)).toBeNull();
+    await stub.apply([], [place('a', 10)]);
+    const first = (await alarmAt(stub)) ?? 0;
+    expect(first - startMs - 120_000).toBeGreaterThanOrEqual(0);
+    expect(first - startMs - 120_000).toBeLessThan(2_000);
+    vi.setSystemTime(startMs + 60_000);
+    await stub.apply([], [place('b', 10)]);
+    expect(await alarmAt(stub)).toBe(first);
+    vi.setSystemTime(startMs + 121_000);
+    await runDurableObjectAlarm(stub);
+    expect((await stub.view()).openHolds).toBe(1);
+    expect(await alarmAt(stub)).toBeGreaterThanOrEqual(startMs + 180_000);
+  });
+
+  it('gives the journal out in order, and again until it is acknowledged', async () => {
+    const stub = ledger('outbox');
+    await stub.topUp('pay', 100);
+    for (const id of ['a', 'b', 'c']) await stub.apply([], [place(id, 1)]);
+    const first = await stub.outbox(2);
+    expect([first.seq, first.rows.map((row) => row.seq)]).toEqual([4, [1, 2]]);
+    expect((await stub.outbox(2)).rows).toEqual(first.rows);
+    await stub.acknowledge(2);
+    await stub.acknowledge(1);
+    const second = await stub.outbox(10);
+    expect(second.rows.map((row) => [row.seq, row.availableMicros, row.heldMicros])).toEqual([
+      [3, 98, 2],
+      [4, 97, 3],
+    ]);
+    expect((await stub.entries(3)).map((entry) => entry.op[1])).toEqual(['c']);
+  });
+
+  it('finds a fault in its own books and says where', async () => {
+    const stub = ledger('fault');
+    await stub.topUp('pay', 100);
+    await stub.apply([], [place('a', 10)]);
+    await runInDurableObject(stub, (_, { storage }) => {
+      storage.sql.exec(`UPDATE log SET ops = replace(ops, '"a",10', '"a",11') WHERE seq = 2`);
+    });
+    expect(await stub.audit()).toMatchObject({ outcome: 'fault', seq: 2 });
+  });
+});
