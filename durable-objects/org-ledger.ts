@@ -102,7 +102,7 @@ export class OrgLedger extends DurableObject {
     this.#armed(this.#core.acknowledge(seq, this.nowMs()));
   }
 
-  /** May run twice or late; a run that fails is tried again by the platform and by the next call. */
+  /** May run twice or late. One that fails is run again by the platform; the next call re-arms. */
   override alarm(): void {
     this.#alarmDueMs = null;
     this.#core.runDue(this.nowMs());

@@ -84,7 +84,7 @@ export class Journal {
       .map(rowOf);
   }
 
-  /** Writes the changes of one turn, which the state has already; the only write of an unkeyed call. */
+  /** Writes the changes of one turn, which the state has; the only write of an unkeyed call. */
   append(state: LedgerState, ops: readonly LogOp[], atMs: number): void {
     state.seq += 1;
     state.atMs = atMs;
@@ -100,10 +100,13 @@ export class Journal {
     this.#opsSinceSnapshot += ops.length;
   }
 
-  /** Whether a snapshot pays: its cost grows with the state, so its distance does too. */
-  snapshotIsDue(state: LedgerState): boolean {
+  /**
+   * Whether a snapshot pays after `ops` more changes. Its cost grows with the state, so its distance
+   * does too.
+   */
+  snapshotIsDue(state: LedgerState, ops: number): boolean {
     const size = state.open.size + state.tally.size + state.purse.blocks.length;
-    return this.#opsSinceSnapshot >= Math.max(ledgerSnapshotOpsMin, 2 * size);
+    return this.#opsSinceSnapshot + ops >= Math.max(ledgerSnapshotOpsMin, 2 * size);
   }
 
   /** Writes the state; keeps the beginning of the log, the next beginning, and this one. */
@@ -127,7 +130,7 @@ export class Journal {
     this.#sql.exec("INSERT OR REPLACE INTO mark VALUES ('acked', ?)", seq);
   }
 
-  /** Moves the beginning of the log up to what D1 has and deletes what is before it, a step only. */
+  /** Moves the beginning of the log up to what D1 has; deletes what is before it, in steps. */
   prune(): void {
     for (;;) {
       const [base, next] = this.#snapshots;

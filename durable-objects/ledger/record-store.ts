@@ -29,8 +29,8 @@ import {
 } from './storage';
 
 /** Every column but the body. */
-const columns = `id, hold_id, scope, key, fingerprint, state, claimed_at, due, expires_at, bytes, cost,
-  status, headers, body_ref, body_bytes`;
+const columns = `id, hold_id, scope, key, fingerprint, state, claimed_at, due, expires_at, bytes,
+  cost, status, headers, body_ref, body_bytes`;
 
 export class RecordStore {
   readonly #sql: LedgerSql;

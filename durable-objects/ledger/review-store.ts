@@ -1,7 +1,7 @@
 /**
  * ReviewStore: holds that expired without a settlement, with their amounts, for an operator.
- * Promises: one row per hold; a late settlement closes it; closed rows go after `ledgerReviewKeepMs`,
- * open ones never. Called by `core.ts` and `turn.ts` inside their transaction.
+ * Promises: one row per hold; a late settlement closes it; closed rows go after
+ * `ledgerReviewKeepMs`, open ones never. Called by `core.ts` and `turn.ts` inside their transaction.
  */
 import { ledgerReviewKeepMs } from '../../src/base/limits';
 import type { Review } from '../../src/domain/ledger/views';
@@ -26,7 +26,8 @@ export class ReviewStore {
   /** Closes an open row; false when there is none. */
   close(holdId: string, by: 'late_settle' | 'operator', atMs: number): boolean {
     const closed = this.#sql.exec(
-      'UPDATE review SET closed_at = ?, closed_by = ? WHERE hold_id = ? AND closed_at IS NULL RETURNING hold_id',
+      `UPDATE review SET closed_at = ?, closed_by = ? WHERE hold_id = ? AND closed_at IS NULL
+       RETURNING hold_id`,
       atMs,
       by,
       holdId,

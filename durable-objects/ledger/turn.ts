@@ -117,7 +117,7 @@ export class Turn {
     if (!booksLate(ended, completed)) return repeatedSettle(ended, chargeMicros, completed);
     const { amountMicros, ending, placedAtMs, tags } = ended;
     this.do(['late_settle', id, chargeMicros, amountMicros, ending, placedAtMs, tags]);
-    this.#memory.reviews.close(id, 'late_settle', this.nowMs);
+    if (ending === 'expired') this.#memory.reviews.close(id, 'late_settle', this.nowMs);
     return lateSettledAnswer;
   }
 

@@ -4,7 +4,8 @@
  * `durable-objects/ledger/migrate.ts` when an object starts.
  */
 export const orgLedgerSchema: readonly string[] = [
-  // The log: one row per object call that changed something. `ops` is JSON (src/domain/ledger/entries.ts).
+  // The log: one row per object call that changed something. `ops` is JSON, see
+  // src/domain/ledger/entries.ts.
   `CREATE TABLE log (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -13,7 +14,8 @@ export const orgLedgerSchema: readonly string[] = [
     settled INTEGER NOT NULL,
     ops TEXT NOT NULL
   )`,
-  // Memory at row `seq`, in parts. Three at most: where the log begins, the next beginning, the newest.
+  // Memory at row `seq`, in parts. Three at most: where the log begins, where it will begin next,
+  // the newest.
   `CREATE TABLE snapshot (
     seq INTEGER NOT NULL,
     part INTEGER NOT NULL,

@@ -42,13 +42,13 @@ export async function migrate(db: D1Like, folder = 'd1-migrations'): Promise<rea
   return missing;
 }
 
-const migrationFiles = (folder: string): string[] =>
+export const migrationFiles = (folder: string): string[] =>
   readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
 
 /** The statements of one file; drizzle-kit marks their ends. */
-const statementsOf = (file: string): string[] =>
+export const statementsOf = (file: string): string[] =>
   readFileSync(file, 'utf8')
     .split('--> statement-breakpoint')
     .map((statement) => statement.trim())

@@ -45,9 +45,10 @@ export async function relay(
   if (sent === 'timeout')
     return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
   // Three digits from 600 on are no HTTP status (RFC 9110 15); a Response cannot carry them.
-  if (sent === 'fault' || sent.status > 599)
+  const status = sent === 'fault' ? 0 : sent.status;
+  if (sent === 'fault' || status > 599)
     return err({ code: 'downstream.error', host: call.endpoint.host });
-  return ok(grow(call, { answer: sent }));
+  return ok(grow(call, { answer: sent, status }));
 }
 
 const cutRefusal = (cut: Cut): Refusal =>

@@ -26,13 +26,14 @@ export function evidence(
 ): MaybePromise<Result<EvidencedCall, Refusal>> {
   const { answer } = call;
   const headers = judgeHeaders(answer, call.credentials.masks);
-  if (answer.status < 300 || call.credentials.masks.length === 0 || answer.body === null) {
-    return ok(grow(call, { ...headers, body: answer.body, evidence: null, redacted: false }));
+  const { body } = answer;
+  if (call.status < 300 || call.credentials.masks.length === 0 || body === null) {
+    return ok(grow(call, { ...headers, body, evidence: null, redacted: false }));
   }
   hold.arm();
-  return judgeBody(answer, call.credentials.masks).then((body) => {
-    if (body === null) return err({ code: 'downstream.error', host: call.endpoint.host });
-    const { edits, ...outcome } = body;
+  return judgeBody(answer, call.credentials.masks).then((judged) => {
+    if (judged === null) return err({ code: 'downstream.error', host: call.endpoint.host });
+    const { edits, ...outcome } = judged;
     const headerEdits = [...headers.headerEdits, ...edits];
     return ok(grow(call, { ...headers, ...outcome, headerEdits }));
   });

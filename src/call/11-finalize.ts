@@ -14,32 +14,28 @@ const nullBodyStatuses: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
 /** Whether the body of this answer is followed to its end; everything else ends at the headers. */
 export function isFollowed(call: EvidencedCall): boolean {
-  if (!call.upstream.trackBody || call.redacted || call.answer.webSocket !== null) return false;
-  return call.body instanceof ReadableStream && !nullBodyStatuses.has(call.answer.status);
+  if (!call.upstream.trackBody || call.redacted || nullBodyStatuses.has(call.status)) return false;
+  return call.body instanceof ReadableStream;
 }
 
 /** Builds the answer. `watch` is told of a body that {@link isFollowed}. */
 export function finalize(call: EvidencedCall, watch: BodyWatch): Response {
   if (call.redacted) return withheldAnswer(call);
-  const { answer } = call;
+  const { answer, status } = call;
+  const { headers } = answer;
   const out =
-    answer.webSocket === null
-      ? new Response(bodyOf(call, watch), {
-          status: answer.status,
-          statusText: call.reason,
-          headers: answer.headers,
-          encodeBody: 'manual',
-        })
-      : new Response(null, { status: 101, webSocket: answer.webSocket, headers: answer.headers });
+    status === 101
+      ? new Response(null, { status, webSocket: answer.webSocket, headers })
+      : new Response(bodyOf(call, watch), { status, statusText: call.reason, headers, encodeBody: 'manual' });
   stampHeaders(out.headers, call);
   return out;
 }
 
 /** Their status, our body; a wait that they asked for stays, so that a client still backs off. */
 function withheldAnswer(call: EvidencedCall): Response {
-  const { answer } = call;
-  const refusal: Refusal = { code: 'response.redacted', upstreamStatus: answer.status };
-  const out = problemResponse(refusal, { callId: call.id, status: answer.status });
+  const { answer, status } = call;
+  const refusal: Refusal = { code: 'response.redacted', upstreamStatus: status };
+  const out = problemResponse(refusal, { callId: call.id, status });
   const wait = answer.headers.get('retry-after');
   const isSafe = !call.headerEdits.some(([name]) => name === 'retry-after');
   if (wait !== null && isSafe) out.headers.set('retry-after', wait);
@@ -47,7 +43,7 @@ function withheldAnswer(call: EvidencedCall): Response {
 }
 
 function bodyOf(call: EvidencedCall, watch: BodyWatch): BodyInit | null {
-  if (nullBodyStatuses.has(call.answer.status)) return null;
+  if (nullBodyStatuses.has(call.status)) return null;
   if (!isFollowed(call) || !(call.body instanceof ReadableStream)) return call.body;
   const declared = call.answer.headers.get('content-length');
   const length = declared !== null && /^\d{1,15}$/.test(declared) ? Number(declared) : null;

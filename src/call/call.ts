@@ -67,6 +67,8 @@ export interface GuardedCall extends ReservedCall {
 /** 08: the upstream answered, whatever its status. */
 export interface AnsweredCall extends GuardedCall {
   readonly answer: Response;
+  /** Its status, read once: each look at a native object crosses out of JavaScript. */
+  readonly status: number;
 }
 
 /** 10: an answer in which no injected credential is left. `headerEdits` are the answer headers that change; `null` value removes. */

@@ -133,7 +133,7 @@ class CallLife {
   /** Their answer, whatever its status. Tracking ends here unless the upstream asks for its body to be followed. */
   answer(call: EvidencedCall): Response {
     this.#evidence = call.evidence;
-    const { status } = call.answer;
+    const { status } = call;
     if (isFollowed(call)) {
       this.#custody.arm();
     } else {

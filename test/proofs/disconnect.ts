@@ -1,6 +1,8 @@
 /**
- * `npm run prove -- disconnect`: who leaves, when and how; what the other side notices within a second; what the call's one row says.
- * Promises: exact bytes over raw sockets; the only time that passes is part of a case; every call of the run has one row.
+ * `npm run prove -- disconnect`: who leaves, when and how; what the other side notices within a
+ * second; what the call's one row says.
+ * Promises: exact bytes over raw sockets; the only time that passes is part of a case; every call
+ * of the run has one row.
  * The tables are in disconnect/. Called by scripts/prove.ts and test/fault/disconnect.test.ts.
  */
 import { startGateway } from '../support/gateway.ts';
@@ -64,7 +66,10 @@ const oneRowEach: Named = [
   },
 ];
 
-/** Cases that may run side by side: a row waits a second for the log's flush, and nothing here needs the machine for itself. */
+/**
+ * Cases that may run side by side: a row waits a second for the log's flush, and nothing here needs
+ * the machine for itself.
+ */
 const together: readonly Named[] = [...clientLeaves, ...upstreamFails];
 const sideBySideMax = 8;
 

@@ -14,12 +14,8 @@ import { Checker, type Lists, type Seen } from '../support/ledger-check.ts';
 import { historyOf } from '../support/ledger-history.ts';
 import { mutants } from '../support/ledger-mutants.ts';
 import { type CoreClass, firstFailure, loadCore, runSteps, shrink } from '../support/ledger-run.ts';
-import {
-  boundScenarios,
-  playScenario,
-  type Scenario,
-  scenarios,
-} from '../support/ledger-scenarios.ts';
+import { boundScenarios, scenarios } from '../support/ledger-scenario-list.ts';
+import { playScenario, type Scenario } from '../support/ledger-scenarios.ts';
 import { NodeStage } from '../support/ledger-stage.ts';
 import { holds, type Proof, type Row, same } from '../support/proof.ts';
 
@@ -76,7 +72,7 @@ function optionsOf(short: boolean, args: readonly string[]): Options {
   };
 }
 
-/** The message of a failing history: its seed, what differed, and a shorter history that shows it. */
+/** What a failing history says: its seed, what differed, and a shorter history that shows it. */
 function failure(Core: CoreClass, { seed, what }: { seed: number; what: string }): string {
   const steps = shrink(Core, historyOf(seed));
   const shown = steps.map((step) => `\n        ${JSON.stringify(step)}`).join('');
@@ -120,7 +116,7 @@ function mutantRows(): Row[] {
   }));
 }
 
-/** The scenarios, with snapshots every few operations; the bounds, with bounds that can be reached. */
+/** The scenarios, with a snapshot every few operations; the bounds, made small. */
 function scenarioRows(Core: CoreClass, Tiny: CoreClass): Row[] {
   const row = (scenario: Scenario, Class: CoreClass): Row => ({
     name: `scenario: ${scenario.name}`,
@@ -278,8 +274,10 @@ export const proof: Proof = {
         ...mutantRows(),
         ...objectRows(small, live, options),
       ],
-      figure: () =>
-        `${options.count} + ${options.objectCount} histories, ${mutants.length} mutants, 0 overspent`,
+      figure: () => {
+        const histories = `${options.count} + ${options.objectCount} histories`;
+        return `${histories}, ${mutants.length} mutants, 0 overspent`;
+      },
       dispose: async () => {
         await small.dispose();
         await live.dispose();

@@ -1,8 +1,9 @@
 /**
- * `npm run prove -- revoke`: what is changed in one isolate is obeyed there at once and in the other within CONFIG_TTL_S; without its store
- * the gateway serves what it knows until a stated bound, and what it knows to be revoked stays refused.
- * Promises: the second isolate is warm and under light, steady load; a call counts by when it began. Called by scripts/prove.ts and
- * test/fault/revoke.test.ts.
+ * `npm run prove -- revoke`: what is changed in one isolate is obeyed there at once and in the
+ * other within CONFIG_TTL_S; without its store the gateway serves what it knows until a stated
+ * bound, and what it knows to be revoked stays refused.
+ * Promises: the second isolate is warm and under light, steady load; a call counts by when it
+ * began. Called by scripts/prove.ts and test/fault/revoke.test.ts.
  */
 import { fileURLToPath } from 'node:url';
 import { bundleWorker } from '../../scripts/build.ts';
@@ -39,7 +40,10 @@ async function seenBy(port: number, { token, target }: Prepared): Promise<Seen> 
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Makes a change in isolate 0; gives how long isolate 1 went on with the old configuration, milliseconds. */
+/**
+ * Makes a change in isolate 0; gives how long isolate 1 went on with the old configuration,
+ * milliseconds.
+ */
 async function obeyed(gateway: Gateway, prepared: Prepared, ttlMs: number): Promise<number> {
   const [here, there] = gateway.ports as [number, number];
   for (const port of [here, there, there]) {
@@ -103,7 +107,9 @@ async function knownExpiry(gateway: Gateway, originPort: number): Promise<void> 
     same((await exchange(port, request(token, target))).status, 401, 'after the expiry');
 }
 
-/** Rows of one pair of isolates; the changes run side by side, because each has to wait for the TTL. */
+/**
+ * Rows of one pair of isolates; the changes run side by side, because each has to wait for the TTL.
+ */
 function isolateRows(gateway: Gateway, originPort: number, ttlS: number): Row[] {
   const ttlMs = ttlS * 1_000;
   const first: { running: Map<string, Promise<number>> | null } = { running: null };
@@ -153,7 +159,9 @@ interface Outage {
   readonly call: (target?: string, token?: string) => Promise<RawAnswer>;
 }
 
-/** A fresh tenant that the isolate knows, in a world whose store answers and whose clock is right. */
+/**
+ * A fresh tenant that the isolate knows, in a world whose store answers and whose clock is right.
+ */
 async function beforeOutage(gateway: Gateway, origin: RecordingOrigin): Promise<Outage> {
   const control: Outage['control'] = async (what, value) => {
     await exchange(gateway.port, `GET /fault/${what}/${value} HTTP/1.1\r\nHost: gw\r\n\r\n`);
@@ -290,7 +298,10 @@ const storeGone: readonly OutageRow[] = (['fails', 'hangs'] as const).flatMap((m
   ],
 ]);
 
-/** A call that waits for its upstream and whose client resets; gives how long the upstream was open after that. */
+/**
+ * A call that waits for its upstream and whose client resets; gives how long the upstream was open
+ * after that.
+ */
 async function letsGo(
   { gateway, origin, scenario }: Outage,
   meanwhile: () => Promise<void> = () => pause(500),
@@ -310,7 +321,10 @@ async function letsGo(
   return `closed after ${(performance.now() - leftAtMs).toFixed(0)} ms`;
 }
 
-/** Waits for the rows of these calls; the light load goes on, because a batch is somebody's `waitUntil`. */
+/**
+ * Waits for the rows of these calls; the light load goes on, because a batch is somebody's
+ * `waitUntil`.
+ */
 async function logged({ gateway, call }: Outage, ids: readonly (string | null)[]): Promise<void> {
   const db = await gateway.db();
   const deadline = performance.now() + 15_000;

@@ -1,7 +1,9 @@
 /**
- * The Worker with a store that fails on command and a clock that can jump; everything else is src/worker.ts as it is deployed.
- * `GET /fault/store/{ok|fails|hangs}` says what D1 does from now on, in this isolate; `GET /fault/ahead/{ms}` sets how far the isolate's
- * clock is ahead of real time, so that a bound of minutes is proved in seconds. Bundled by the revoke proof; never part of the product.
+ * The Worker with a store that fails on command and a clock that can jump; everything else is
+ * src/worker.ts as it is deployed.
+ * `GET /fault/store/{ok|fails|hangs}` says what D1 does from now on, in this isolate; `GET
+ * /fault/ahead/{ms}` sets how far the isolate's clock is ahead of real time, so that a bound of
+ * minutes is proved in seconds. Bundled by the revoke proof; never part of the product.
  */
 import type { Bindings } from '../../src/env';
 import worker from '../../src/worker';

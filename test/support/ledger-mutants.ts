@@ -154,6 +154,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'this.#audit = null;',
   },
   {
+    name: 'a claim outlives its failed call',
+    file: core,
+    find: 'places.every((op) => op[6] === null)',
+    replace: 'places.length >= 0',
+  },
+  {
     name: 'a row is replayed twice',
     file: journal,
     find: 'WHERE seq > ? ORDER BY seq',

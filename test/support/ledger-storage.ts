@@ -25,14 +25,15 @@ export class NodeStorage implements LedgerStorage {
   }
 
   transactionSync<T>(work: () => T): T {
-    this.#db.exec('BEGIN');
+    this.#db.exec('SAVEPOINT turn');
     try {
       const result = work();
       this.#strike();
-      this.#db.exec('COMMIT');
+      this.#db.exec('RELEASE turn');
       return result;
     } catch (fault) {
-      this.#db.exec('ROLLBACK');
+      this.#db.exec('ROLLBACK TO turn');
+      this.#db.exec('RELEASE turn');
       throw fault;
     }
   }

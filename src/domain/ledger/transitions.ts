@@ -2,7 +2,7 @@
  * Transitions: what each entry does to the books. The live path judges first and then comes here;
  * replay and audit come here only, so that memory and log cannot disagree.
  * Promises: deterministic; an entry that does not fit the books throws. Must never: judge caps
- * (a limit may have changed since). Pure. Called by the object's `turn.ts`, `journal.ts`, `audit.ts`.
+ * (a limit may have changed since). Pure. Called by the object's `turn.ts` and `journal.ts`.
  */
 import { assert, assertNever } from '../../base/assert';
 import { ledgerLeaseMs } from '../../base/limits';

@@ -45,7 +45,9 @@ const resetBeforeHeaders: readonly Named[] = bodyKinds.flatMap((upstream) =>
   ),
 );
 
-/** Before the custody is armed: the context dies with the client, and the call log writes the row. */
+/**
+ * Before the custody is armed: the context dies with the client, and the call log writes the row.
+ */
 const resetEarly: readonly Named[] = [
   ['GET', 'GET', '\r\n'],
   ['a whole upload', 'POST', 'Content-Length: 2\r\n\r\n{}'],
@@ -70,8 +72,8 @@ const uploads = [
 ] as const;
 
 /**
- * A FIN in a native body is the one case that the runtime reports like a reset of the upstream (docs/failure-modes.md): the row blames
- * the connection. The pump of a chunked body sees who left.
+ * A FIN in a native body is the one case that the runtime reports like a reset of the upstream
+ * (docs/failure-modes.md): the row blames the connection. The pump of a chunked body sees who left.
  */
 const endOfUpload = (how: 'RST' | 'FIN', kind: string): End =>
   how === 'FIN' && kind === 'plain' ? failed : cancelled;

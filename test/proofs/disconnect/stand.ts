@@ -1,6 +1,8 @@
 /**
- * The stand of the disconnect proof: gateway, origin, calls under test, and what is asked of them afterwards.
- * Promises: answers by path, so that cases may run side by side; a row is read when the log's flush has brought it, never by time.
+ * The stand of the disconnect proof: gateway, origin, calls under test, and what is asked of them
+ * afterwards.
+ * Promises: answers by path, so that cases may run side by side; a row is read when the log's flush
+ * has brought it, never by time.
  * Called by test/proofs/disconnect.ts and the tables beside this file.
  */
 import { callLogFlushMs } from '../../../src/base/limits.ts';
@@ -18,7 +20,10 @@ import type { Scenario } from '../../support/scenario.ts';
 
 /** How soon the other side must notice, milliseconds (issue 1). */
 export const noticeMs = 1_000;
-/** How long a client or an origin stays before it leaves, milliseconds: a latency below it is not real. */
+/**
+ * How long a client or an origin stays before it leaves, milliseconds: a latency below it is not
+ * real.
+ */
 export const heldMs = 150;
 /** The watchdogs of the test upstreams, milliseconds. */
 export const firstByteMs = 1_500;
@@ -145,7 +150,9 @@ export class Stand {
     return connections.findLast((c) => c.bytes.includes(path) && c.bytes.includes(text));
   }
 
-  /** Waits until `text` of the call has reached the origin; gives the connection that it came on. */
+  /**
+   * Waits until `text` of the call has reached the origin; gives the connection that it came on.
+   */
   async reached(visit: Visit, text = visit.path): Promise<OriginConnection> {
     const connection = await until(`${text} at the origin`, () => this.connectionOf(visit, text));
     visit.reachedAtMs ||= performance.now();
@@ -191,7 +198,10 @@ export class Stand {
     return until(`the row of ${path}`, async () => (await this.rows(path))[0]);
   }
 
-  /** Holds the row against what the case says; its latency is the call's life, the flush is not in it. */
+  /**
+   * Holds the row against what the case says; its latency is the call's life, the flush is not in
+   * it.
+   */
   async ended(visit: Visit, end: End): Promise<CallRecord> {
     const row = await this.row(visit);
     same([row.outcome, row.status, row.code], end, 'the row');

@@ -1,5 +1,6 @@
 /**
- * The upstream fails: resets, closes, falls silent, or answers without a body to follow. Called by test/proofs/disconnect.ts.
+ * The upstream fails: resets, closes, falls silent, or answers without a body to follow. Called by
+ * test/proofs/disconnect.ts.
  */
 import { holds, same } from '../../support/proof.ts';
 import { readAnswer } from '../../support/raw-client.ts';

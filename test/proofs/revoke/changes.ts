@@ -1,5 +1,6 @@
 /**
- * What may be taken away while a key is in use, each with the answer that obeys it. Called by test/proofs/revoke.ts.
+ * What may be taken away while a key is in use, each with the answer that obeys it. Called by
+ * test/proofs/revoke.ts.
  */
 import type { Gateway } from '../../support/gateway.ts';
 import { makeScenario, type Scenario } from '../../support/scenario.ts';

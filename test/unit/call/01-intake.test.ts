@@ -1,4 +1,6 @@
-/** 01 intake: what is taken in, what is ours in it, and every request that is refused at the door. */
+/**
+ * 01 intake: what is taken in, what is ours in it, and every request that is refused at the door.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   headerBytesMax,

@@ -1,4 +1,7 @@
-/** 02 identify: the token, the clock of the call and its waitUntil go to the configuration; what comes back decides. */
+/**
+ * 02 identify: the token, the clock of the call and its waitUntil go to the configuration; what
+ * comes back decides.
+ */
 import { describe, expect, it } from 'vitest';
 import { err, ok, type Result } from '../../../src/base/result';
 import { identify } from '../../../src/call/02-identify';

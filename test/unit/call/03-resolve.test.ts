@@ -1,4 +1,6 @@
-/** 03 resolve: which upstream, endpoint, route and path a call gets; whom a name does not exist for. */
+/**
+ * 03 resolve: which upstream, endpoint, route and path a call gets; whom a name does not exist for.
+ */
 import { describe, expect, it } from 'vitest';
 import { ok } from '../../../src/base/result';
 import { resolve } from '../../../src/call/03-resolve';

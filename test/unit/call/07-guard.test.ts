@@ -1,4 +1,7 @@
-/** 07 guard: our own host, the address rules, the resolver, the credentials; nothing after a "no" is asked. */
+/**
+ * 07 guard: our own host, the address rules, the resolver, the credentials; nothing after a "no" is
+ * asked.
+ */
 import { describe, expect, it } from 'vitest';
 import { err, ok, type Result } from '../../../src/base/result';
 import { type GuardPorts, guard } from '../../../src/call/07-guard';

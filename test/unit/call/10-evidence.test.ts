@@ -1,4 +1,7 @@
-/** 10 evidence: which answers are read, what is masked, what is withheld; everything else stays native. */
+/**
+ * 10 evidence: which answers are read, what is masked, what is withheld; everything else stays
+ * native.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   contentCodingsMax,
@@ -14,6 +17,8 @@ import type { PreparedCredentials } from '../../../src/ports/credentials';
 import { answered, brokenBody, noCredentials } from './calls';
 
 const secret = 'sk-vendor-0123456789';
+/** Arms nothing: no call is held here. */
+const hold = { arm: () => undefined };
 const injected = { ...noCredentials, masks: [prepareMask(secret)] };
 
 async function judged(
@@ -22,7 +27,7 @@ async function judged(
   credentials: PreparedCredentials = injected,
 ): Promise<EvidencedCall> {
   const answer = new Response(body, init);
-  const result = await evidence(answered({ answer, credentials }));
+  const result = await evidence(answered({ answer, credentials }), hold);
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
@@ -35,7 +40,7 @@ async function judgedCoded(text: string, times: number): Promise<EvidencedCall> 
     headers: { 'content-encoding': Array(times).fill('gzip').join(', ') },
     encodeBody: 'manual',
   });
-  const result = await evidence(answered({ answer, credentials: injected }));
+  const result = await evidence(answered({ answer, credentials: injected }), hold);
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
@@ -106,7 +111,7 @@ describe('an error body', () => {
     ['above errorBodyBytesMax', new Uint8Array(errorBodyBytesMax + 1), {}],
   ])('%s is withheld', async (_, body, headers) => {
     const answer = new Response(body, { status: 500, headers, encodeBody: 'manual' });
-    const result = await evidence(answered({ answer, credentials: injected }));
+    const result = await evidence(answered({ answer, credentials: injected }), hold);
     expect(result.ok && result.value).toMatchObject({ redacted: true, body: null, evidence: null });
   });
 
@@ -117,7 +122,7 @@ describe('an error body', () => {
 
   it('C018 that breaks is no answer', async () => {
     const answer = new Response(brokenBody('{"err'), { status: 500 });
-    const result = await evidence(answered({ answer, credentials: injected }));
+    const result = await evidence(answered({ answer, credentials: injected }), hold);
     expect(result).toEqual(err({ code: 'downstream.error', host: 'api.t' }));
   });
 });

@@ -1,5 +1,6 @@
 /**
- * Hand-made calls for the stage tests: one of each kind, every part replaceable. No stage of the road is run to make them.
+ * Hand-made calls for the stage tests: one of each kind, every part replaceable. No stage of the
+ * road is run to make them.
  */
 import { err, ok, type Result } from '../../../src/base/result';
 import type {
@@ -8,12 +9,12 @@ import type {
   CallRequest,
   EvidencedCall,
   GuardedCall,
-  HeaderScan,
   IdentifiedCall,
   ResolvedCall,
 } from '../../../src/call/call';
 import type { Binding, DenyRule, Route, Upstream } from '../../../src/domain/catalog/upstream';
 import type { Refusal } from '../../../src/domain/refusal';
+import type { HeaderScan } from '../../../src/domain/relay/header-scan';
 import type { AccessKey } from '../../../src/domain/tenancy/access';
 import type { Background, TenantView } from '../../../src/ports/config';
 import type { PreparedCredentials } from '../../../src/ports/credentials';
@@ -119,10 +120,13 @@ export const noCredentials: PreparedCredentials = { headers: [], query: [], json
 export const scan = (parts: Partial<HeaderScan> = {}): HeaderScan => ({
   drop: [],
   rewrite: [],
+  tokens: [token],
   targetHost: null,
   upgrade: false,
-  acceptEncoding: true,
+  acceptEncoding: 'identity',
   contentEncoding: false,
+  contentLength: null,
+  transferEncoding: null,
   ...parts,
 });
 

@@ -1,7 +1,10 @@
-/** Custody: one end, whoever is first; a waitUntil only for a call that stays open; a death before that is the log's to notice. */
+/**
+ * Custody: one end, whoever is first; a waitUntil only for a call that stays open; a death before
+ * that is the log's to notice.
+ */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { custodyArmMs, custodyLatencyErrorMs } from '../../../src/base/limits';
-import { Custody, clientClosed, type Ending, type Send } from '../../../src/call/custody';
+import { Custody, clientClosed, type Ending, type Hold } from '../../../src/call/custody';
 import type { OpenCall } from '../../../src/ports/evidence';
 import { backgroundOf, startMs } from './calls';
 
@@ -14,33 +17,49 @@ interface Begun {
   readonly background: ReturnType<typeof backgroundOf>;
   readonly client: AbortController;
   readonly custody: Custody;
-  readonly send: Send;
+  readonly hold: Hold;
   readonly watched: Set<OpenCall>;
 }
 
 /** A custody that has begun; `gone`: the client had left before. */
-function begun(options: { gone?: boolean; firstByteTimeoutMs?: number } = {}): Begun {
+function begun(
+  options: { gone?: boolean; firstByteTimeoutMs?: number; needsCancel?: boolean } = {},
+): Begun {
   const ends: (readonly [Ending, number | null])[] = [];
   const background = backgroundOf();
   const client = new AbortController();
   const watched = new Set<OpenCall>();
   const custody = new Custody(startMs, (ending, latencyMsMax) => ends.push([ending, latencyMsMax]));
   if (options.gone) client.abort();
-  const send = custody.begin({
+  const hold = custody.begin({
     client: client.signal,
     background,
     log: { watch: (call) => void watched.add(call), unwatch: (call) => void watched.delete(call) },
     firstByteTimeoutMs: options.firstByteTimeoutMs ?? firstByteTimeoutMs,
     nowMs: () => Date.now(),
+    needsCancel: () => options.needsCancel ?? true,
   });
-  return { ends, background, client, custody, send, watched };
+  return { ends, background, client, custody, hold, watched };
 }
 
-/** The keeper's word after custodyArmMs; the call arms itself in its own context. */
-async function woken({ custody }: Begun): Promise<void> {
+const never = new Promise<Response>(() => undefined);
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 5; i++) await Promise.resolve();
+};
+
+/**
+ * A call that waits for `answer` and gets the keeper's word after custodyArmMs; it arms itself in
+ * its own context.
+ */
+async function woken({ custody, hold }: Begun, answer = never) {
+  const waited = { for: 'nothing yet' as Response | 'fault' | 'timeout' | 'nothing yet' };
+  void hold.wait(answer).then((got) => {
+    waited.for = got;
+  });
   vi.advanceTimersByTime(custodyArmMs);
   custody.wake();
-  await Promise.resolve();
+  await turns();
+  return waited;
 }
 
 const isSettled = (work: Promise<unknown> | undefined): Promise<boolean> =>
@@ -72,8 +91,10 @@ describe('the end', () => {
 
   it('is written before the upstream is cancelled', () => {
     const order: string[] = [];
-    const { custody, send, ends } = begun();
-    send.signal.addEventListener('abort', () => order.push(`cancelled after ${ends.length}`));
+    const { custody, hold, ends } = begun();
+    hold.cancel?.signal.addEventListener('abort', () =>
+      order.push(`cancelled after ${ends.length}`),
+    );
     custody.abandon(timedOut);
     expect(order).toEqual(['cancelled after 1']);
   });
@@ -84,19 +105,19 @@ describe('a client that leaves', () => {
     const call = begun();
     await woken(call);
     call.client.abort();
-    expect([call.ends, call.send.signal.aborted]).toEqual([[[clientClosed, null]], true]);
+    expect([call.ends, call.hold.cancel?.signal.aborted]).toEqual([[[clientClosed, null]], true]);
   });
 
   it('between the begin and the arming is noticed at the arming, when the context still lives', async () => {
     const call = begun();
     call.client.abort();
     await woken(call);
-    expect([call.ends, call.send.signal.aborted]).toEqual([[[clientClosed, null]], true]);
+    expect([call.ends, call.hold.cancel?.signal.aborted]).toEqual([[[clientClosed, null]], true]);
   });
 
   it('before the begin is noticed at the begin', () => {
-    const { ends, send, watched } = begun({ gone: true });
-    expect([ends, send.signal.aborted]).toEqual([[[clientClosed, null]], true]);
+    const { ends, hold, watched } = begun({ gone: true, needsCancel: false });
+    expect([ends, hold.cancel?.signal.aborted]).toEqual([[[clientClosed, null]], true]);
     expect(watched.size).toBe(0);
   });
 
@@ -105,7 +126,7 @@ describe('a client that leaves', () => {
     await woken(call);
     call.custody.end(answered);
     call.client.abort();
-    expect([call.ends, call.send.signal.aborted]).toEqual([[[answered, null]], false]);
+    expect([call.ends, call.hold.cancel?.signal.aborted]).toEqual([[[answered, null]], false]);
   });
 
   it('with its context, before the arming, is ended by the log, with its largest latency error', () => {
@@ -127,11 +148,11 @@ describe('the context', () => {
     await call.background.work[0];
   });
 
-  it('is not held at all for a call that ends sooner, and no timer is left', async () => {
-    const call = begun();
-    call.custody.end(answered);
-    await woken(call);
-    expect([vi.getTimerCount(), call.background.work]).toEqual([0, []]);
+  it('is not held at all for a call that ends sooner: no timer, no waitUntil, not watched', () => {
+    const { custody, hold, background, watched } = begun();
+    void hold.wait(never);
+    custody.end(answered);
+    expect([vi.getTimerCount(), background.work, watched.size]).toEqual([0, [], 0]);
   });
 
   it('is held once when it is armed twice', async () => {
@@ -142,30 +163,50 @@ describe('the context', () => {
   });
 });
 
-describe('the first-byte watchdog', () => {
-  it('counts from the start of the call, also after the waking', async () => {
+describe('the switch of the send', () => {
+  it.each([true, false])(
+    'is made only when the context may outlive the call: %s',
+    (needsCancel) => {
+      expect(begun({ needsCancel }).hold.cancel !== null).toBe(needsCancel);
+    },
+  );
+});
+
+describe('the wait for headers', () => {
+  it('ends with the answer or its fault, and never rejects', async () => {
+    const answer = new Response('ok');
+    expect(await begun().hold.wait(Promise.resolve(answer))).toBe(answer);
+    expect(await begun().hold.wait(Promise.reject(new Error('?key=sk')))).toBe('fault');
+  });
+
+  it('that comes soon costs neither a timer nor a waitUntil', async () => {
     const call = begun();
-    await woken(call);
+    await call.hold.wait(Promise.resolve(new Response('ok')));
+    expect([vi.getTimerCount(), call.background.work]).toEqual([0, []]);
+  });
+
+  it('ends at firstByteTimeoutMs from the start of the call, also after the waking', async () => {
+    const waited = await woken(begun());
     vi.advanceTimersByTime(firstByteTimeoutMs - custodyArmMs - 1);
-    expect(await isSettled(call.send.timedOut)).toBe(false);
+    await turns();
+    expect(waited.for).toBe('nothing yet');
     vi.advanceTimersByTime(1);
-    expect(await call.send.timedOut).toBe('timeout');
+    await turns();
+    expect(waited.for).toBe('timeout');
   });
 
   it.each([custodyArmMs, 20])('of %i ms does not wait for the waking', async (timeoutMs) => {
-    const { send } = begun({ firstByteTimeoutMs: timeoutMs });
+    const waited = begun({ firstByteTimeoutMs: timeoutMs }).hold.wait(never);
     vi.advanceTimersByTime(timeoutMs);
-    expect(await send.timedOut).toBe('timeout');
+    expect(await waited).toBe('timeout');
   });
 
-  it('stands down when the headers come, before or after the waking', async () => {
-    for (const early of [true, false]) {
-      const call = begun();
-      if (early) call.send.answered();
-      await woken(call);
-      call.send.answered();
-      vi.advanceTimersByTime(firstByteTimeoutMs);
-      expect(await isSettled(call.send.timedOut)).toBe(false);
-    }
+  it('that was woken ends with the answer too, and its watchdog stands down', async () => {
+    const late = Promise.withResolvers<Response>();
+    const answer = new Response('ok');
+    const waited = await woken(begun(), late.promise);
+    late.resolve(answer);
+    await turns();
+    expect([waited.for, vi.getTimerCount()]).toEqual([answer, 0]);
   });
 });

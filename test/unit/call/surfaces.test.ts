@@ -1,6 +1,7 @@
 /**
- * One road: every surface that reaches an upstream runs every stage, in order, and nothing else reaches one. A new surface, a handler that
- * sends by itself or a stage that is left out fails here.
+ * One road: every surface that reaches an upstream runs every stage, in order, and nothing else
+ * reaches one. A new surface, a handler that sends by itself or a stage that is left out fails
+ * here.
  */
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, it } from 'vitest';

@@ -130,7 +130,7 @@ async function look(env: Env, name: string): Promise<unknown> {
   };
 }
 
-/** More calls at once than may be unconfirmed; what was refused was not done, what was done is there. */
+/** More calls at once than may be unconfirmed; what was refused was not done. */
 async function flood(env: Env, name: string, count: number): Promise<unknown> {
   const stub = env.LEDGER.getByName(name);
   await stub.topUp('pay_1', count);

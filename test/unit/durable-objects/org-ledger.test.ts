@@ -10,7 +10,8 @@ import type { OrgLedger } from '../../../durable-objects/org-ledger';
 import type { LedgerConfig } from '../../../src/domain/ledger/caps';
 import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
 import type { AuditStep, Resolution } from '../../../src/domain/ledger/views';
-import { playScenario, type Stage, scenarios } from '../../support/ledger-scenarios';
+import { scenarios } from '../../support/ledger-scenario-list';
+import { playScenario, type Stage } from '../../support/ledger-scenarios';
 
 const bindings = env as { readonly LEDGER?: DurableObjectNamespace<OrgLedger> };
 const startMs = Date.UTC(2031, 4, 7, 20);

@@ -1,4 +1,6 @@
-/** The retention of the call log: what is old goes, a bounded number per run; what is young stays. */
+/**
+ * The retention of the call log: what is old goes, a bounded number per run; what is young stays.
+ */
 import { env } from 'cloudflare:test';
 import { expect, it } from 'vitest';
 import { retentionDeleteMax } from '../../../../src/base/limits';

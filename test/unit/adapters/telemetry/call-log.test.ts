@@ -1,4 +1,7 @@
-/** BufferedCallLog: batches bounded in count and age, rows that a sink did not take, what is dropped and counted. */
+/**
+ * BufferedCallLog: batches bounded in count and age, rows that a sink did not take, what is dropped
+ * and counted.
+ */
 import { describe, expect, it } from 'vitest';
 import { BufferedCallLog } from '../../../../src/adapters/telemetry/call-log';
 import {
@@ -43,7 +46,9 @@ const settled = async (): Promise<void> => {
 
 type Sink = 'takes' | 'fails' | 'hangs';
 
-/** A log with a scripted sink and a clock that moves by `pass`, which ends the waits that are due. */
+/**
+ * A log with a scripted sink and a clock that moves by `pass`, which ends the waits that are due.
+ */
 function world() {
   const state = { sink: 'takes' as Sink, nowMs: startMs, pushed: 0 };
   const batches: string[][] = [];

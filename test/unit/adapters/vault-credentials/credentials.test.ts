@@ -1,4 +1,7 @@
-/** VaultCredentials: opened once per TTL and configuration object; every "no" of a binding; nothing kept after a "no". */
+/**
+ * VaultCredentials: opened once per TTL and configuration object; every "no" of a binding; nothing
+ * kept after a "no".
+ */
 import { describe, expect, it } from 'vitest';
 import { VaultCredentials } from '../../../../src/adapters/vault/credentials';
 import { openedSecretsMax } from '../../../../src/base/limits';

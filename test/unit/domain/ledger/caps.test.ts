@@ -116,7 +116,7 @@ describe('judgeCaps', () => {
     expect(judgeCaps(state, op)).toEqual(refusal);
   });
 
-  it('keeps what a budget counted when its limit changes, and counts open holds of a new one', () => {
+  it('keeps what a budget counted when its limit changes; a new one counts open holds', () => {
     const state = books(
       { budgets: [budget({ spendMaxMicros: 50 })] },
       held(30, ['team', 'a', 'env', 'x']),

@@ -1,0 +1,41 @@
+/**
+ * The stand of the bounds proof, and what a refusal has to look like. Called by the tables beside
+ * this file.
+ */
+import type { Gateway } from '../../support/gateway.ts';
+import { same } from '../../support/proof.ts';
+import { headerOf, type RawAnswer } from '../../support/raw-client.ts';
+import type { RecordingOrigin } from '../../support/recording-origin.ts';
+import type { Scenario } from '../../support/scenario.ts';
+import type { Known } from './documents.ts';
+
+export interface Stand {
+  readonly gateway: Gateway;
+  readonly origin: RecordingOrigin;
+  readonly scenario: Scenario;
+  readonly known: Known;
+  /** Where the upstream that only counts bytes listens. */
+  readonly countingPort: number;
+}
+export type Named = readonly [name: string, run: (stand: Stand) => Promise<unknown>];
+
+/** Holds an answer against a typed refusal of ours; gives the problem. */
+export function refused(answer: RawAnswer, status: number, code: string): Record<string, unknown> {
+  same(answer.status, status, 'status');
+  same(headerOf(answer.lines, 'content-type'), 'application/problem+json', 'Content-Type');
+  same(headerOf(answer.lines, 'x-weir-error'), '1', 'X-Weir-Error');
+  const problem = JSON.parse(answer.body.toString());
+  same(problem.type, `urn:weir:problem:${code}`, 'type');
+  return problem;
+}
+
+/** A body with its length. */
+export const sized = (body: string): string => `Content-Length: ${body.length}\r\n\r\n${body}`;
+/** The same in one chunk. */
+export const chunked = (body: string): string =>
+  `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+/** A JSON object of exactly that many bytes. */
+export const object = (bytes: number): string => `{"a":"${'a'.repeat(bytes - 8)}"}`;
+/** A JSON object that nests so deep. */
+export const nested = (depth: number): string =>
+  `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`;
