@@ -1,3 +1,7 @@
 import { defineConfig } from 'drizzle-kit';
 
-export default defineConfig({ dialect: 'sqlite', schema: './src/adapters/d1/schema.ts', out: './d1-migrations' });
+export default defineConfig({
+  dialect: 'sqlite',
+  schema: './src/adapters/d1/schema.ts',
+  out: './d1-migrations',
+});

@@ -4,7 +4,12 @@ import { publicSuffixesForVite } from './scripts/lib/public-suffixes.ts';
 import { testBindings } from './test/support/test-env.ts';
 
 /** A project inside the real runtime; `stores` files start with a migrated, empty D1 each, which pure rules need not wait for. */
-const insideWorkerd = (name: string, include: string[], exclude: string[], setupFiles: string[]) => ({
+const insideWorkerd = (
+  name: string,
+  include: string[],
+  exclude: string[],
+  setupFiles: string[],
+) => ({
   plugins: [
     publicSuffixesForVite,
     cloudflareTest(async () => ({

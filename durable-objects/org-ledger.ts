@@ -7,7 +7,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { ledgerAlarmJitterMs, ledgerBusyRetryMs, ledgerInFlightMax } from '../src/base/limits';
-import type { LedgerConfig } from '../src/domain/ledger/caps';
+import type { LedgerConfig } from '../src/domain/ledger/config';
 import type { LedgerEntry } from '../src/domain/ledger/entries';
 import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../src/domain/ledger/operations';
 import type {

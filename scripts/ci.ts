@@ -27,9 +27,13 @@ interface Totals {
 /** Runs one of our scripts, showing its output as it comes; gives its exit code and everything it printed. */
 function run(script: string, args: readonly string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    const child = spawn('node', ['--disable-warning=ExperimentalWarning', `scripts/${script}.ts`, ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      'node',
+      ['--disable-warning=ExperimentalWarning', `scripts/${script}.ts`, ...args],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     let output = '';
     const show = (chunk: Buffer): void => {
       output += chunk.toString('utf8');
@@ -47,10 +51,17 @@ function count(output: string, word: 'passed' | 'failed' | 'skipped'): number {
 }
 
 const totals: Totals = { passed: 0, failed: 0, skipped: 0 };
-for (const [script, args] of [['test', []], ...proofs.map((name) => ['prove', [name]])] as [string, string[]][]) {
+for (const [script, args] of [['test', []], ...proofs.map((name) => ['prove', [name]])] as [
+  string,
+  string[],
+][]) {
   console.log(`\n== ${script} ${args.join(' ')}`);
   const { code, output } = await run(script, args);
-  const closing = output.split('\n').filter((line) => /^\d+ passed, \d+ failed/.test(line)).at(-1) ?? '';
+  const closing =
+    output
+      .split('\n')
+      .filter((line) => /^\d+ passed, \d+ failed/.test(line))
+      .at(-1) ?? '';
   const failed = count(closing, 'failed');
   totals.passed += count(closing, 'passed');
   totals.failed += code !== 0 && failed === 0 ? 1 : failed;

@@ -6,7 +6,9 @@ import { bundleWorker } from './build.ts';
 const [name = '', ...args] = process.argv.slice(2);
 const file = new URL(`../test/proofs/${name}.ts`, import.meta.url);
 if (!/^[a-z-]+$/.test(name) || !existsSync(file)) {
-  const known = readdirSync(new URL('../test/proofs/', import.meta.url)).map((f) => f.replace(/\.ts$/, ''));
+  const known = readdirSync(new URL('../test/proofs/', import.meta.url)).map((f) =>
+    f.replace(/\.ts$/, ''),
+  );
   console.error(`Which proof? npm run prove -- ${known.join(' | ')}`);
   process.exit(1);
 }
@@ -25,12 +27,16 @@ try {
       console.log(`  ok    ${row.name}${shown ? ` (${shown})` : ''}`);
     } catch (fault) {
       failed += 1;
-      console.log(`  FAIL  ${row.name}\n        ${fault instanceof Error ? fault.message : String(fault)}`);
+      console.log(
+        `  FAIL  ${row.name}\n        ${fault instanceof Error ? fault.message : String(fault)}`,
+      );
     }
   }
 } finally {
   await staged.dispose();
 }
-console.log(`${passed} passed, ${failed} failed in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+console.log(
+  `${passed} passed, ${failed} failed in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+);
 console.log(staged.figure());
 process.exit(failed === 0 && passed > 0 ? 0 : 1);

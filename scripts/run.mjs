@@ -23,11 +23,19 @@ function pinnedRuns() {
   return probe.status === 0 && probe.stdout.trim() === 'v' + pinned;
 }
 
+var install;
 if (!pinnedRuns()) {
   console.error('Installing what is missing (npm ci) …');
-  var install = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: ['ignore', 2, 2] });
+  install = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
   if (install.status !== 0 || !pinnedRuns()) {
-    console.error('The install did not finish: npm ci exited with ' + install.status + '. Run it by hand to see why.');
+    console.error(
+      'The install did not finish: npm ci exited with ' +
+        install.status +
+        '. Run it by hand to see why.',
+    );
     process.exit(1);
   }
 }
@@ -38,16 +46,23 @@ if (!name || !existsSync(script)) {
   console.error('There is no script "' + name + '".');
   process.exit(1);
 }
-var run = spawn(node, ['--disable-warning=ExperimentalWarning', script].concat(process.argv.slice(3)), {
-  cwd: root,
-  stdio: 'inherit',
-  env: Object.assign({}, process.env, { WRANGLER_SEND_METRICS: 'false', PATH: join(root, 'node_modules', '.bin') + ':' + process.env.PATH }),
-});
-['SIGINT', 'SIGTERM', 'SIGHUP'].forEach(function (signal) {
-  process.on(signal, function () {
+var run = spawn(
+  node,
+  ['--disable-warning=ExperimentalWarning', script].concat(process.argv.slice(3)),
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: Object.assign({}, process.env, {
+      WRANGLER_SEND_METRICS: 'false',
+      PATH: join(root, 'node_modules', '.bin') + ':' + process.env.PATH,
+    }),
+  },
+);
+['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => {
+  process.on(signal, () => {
     run.kill(signal);
   });
 });
-run.on('exit', function (code) {
+run.on('exit', (code) => {
   process.exit(code === null ? 1 : code);
 });

@@ -21,7 +21,11 @@ const untidy = args.length === 0 ? tidy(false) : [];
 const report = '.weir/test-report.json';
 mkdirSync('.weir', { recursive: true });
 rmSync(report, { force: true });
-const run = spawnSync('vitest', ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...args], { stdio: 'inherit' });
+const run = spawnSync(
+  'vitest',
+  ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...args],
+  { stdio: 'inherit' },
+);
 let totals: Totals | null = null;
 try {
   totals = JSON.parse(readFileSync(report, 'utf8')) as Totals;
@@ -30,7 +34,10 @@ try {
 }
 const checks = args.length === 0 ? 6 : 0;
 const passed = (totals?.numPassedTests ?? 0) + checks - untidy.length;
-const suites = totals !== null && totals.numFailedTests === 0 && !totals.success ? totals.numFailedTestSuites : 0;
+const suites =
+  totals !== null && totals.numFailedTests === 0 && !totals.success
+    ? totals.numFailedTestSuites
+    : 0;
 const failed = (totals?.numFailedTests ?? 1) + suites + untidy.length;
 const skipped = (totals?.numPendingTests ?? 0) + (totals?.numTodoTests ?? 0);
 console.log(`in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);

@@ -10,7 +10,11 @@ const checks = (fix: boolean): readonly Check[] => [
   ['types of tests inside workerd', 'tsc', ['-p', 'tsconfig.test.json']],
   ['types of scripts and socket tests', 'tsc', ['-p', 'tsconfig.node.json']],
   ['format and lint', 'biome', ['check', ...(fix ? ['--write'] : []), '--error-on-warnings']],
-  ['import rules', 'depcruise', ['src', 'durable-objects', '--config', '.dependency-cruiser.cjs', '--output-type', 'err']],
+  [
+    'import rules',
+    'depcruise',
+    ['src', 'durable-objects', '--config', '.dependency-cruiser.cjs', '--output-type', 'err'],
+  ],
   ['migrations match the schema', 'drizzle-kit', ['check']],
 ];
 

@@ -5,8 +5,8 @@
  * Called by worker.ts.
  */
 import { Hono } from 'hono';
-import { runCall } from './call/run-call';
 import type { Surface } from './call/call';
+import { runCall } from './call/run-call';
 import { managementApi } from './control-plane/api';
 import { openapiDocument } from './control-plane/openapi';
 import { problemResponse } from './http/problem';
@@ -42,7 +42,8 @@ export function app({ call, management }: Wired): App {
       const url = request.url;
       const at = url.indexOf('/', url.indexOf('://') + 3);
       for (const { prefix, surface } of surfaces) {
-        if (url.startsWith(prefix, at)) return runCall(surface, request, call, (work) => context.waitUntil(work));
+        if (url.startsWith(prefix, at))
+          return runCall(surface, request, call, (work) => context.waitUntil(work));
       }
       return hono.fetch(request, undefined, context);
     },

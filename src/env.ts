@@ -18,29 +18,43 @@ const bytes = (text: string): Uint8Array => Uint8Array.from(atob(text), (c) => c
 
 /** `version:base64` pairs, comma separated, oldest first; at least 32 bytes each. */
 const versioned = (versionShape: RegExp, exactBytes: number | null) =>
-  z.pipe(z.string(), z.transform((text: string, ctx) => {
-    const refuse = (message: string) => ctx.issues.push({ code: 'custom', message, input: '' });
-    const out: { version: string; secret: Uint8Array }[] = [];
-    for (const part of text.split(',').map((p) => p.trim()).filter(Boolean)) {
-      const [version = '', encoded = ''] = [part.slice(0, part.indexOf(':')), part.slice(part.indexOf(':') + 1)];
-      let secret = new Uint8Array();
-      try {
-        secret = new Uint8Array(bytes(encoded));
-      } catch {
-        refuse('is not base64');
+  z.pipe(
+    z.string(),
+    z.transform((text: string, ctx) => {
+      const refuse = (message: string) => ctx.issues.push({ code: 'custom', message, input: '' });
+      const out: { version: string; secret: Uint8Array }[] = [];
+      for (const part of text
+        .split(',')
+        .map((p) => p.trim())
+        .filter(Boolean)) {
+        const [version = '', encoded = ''] = [
+          part.slice(0, part.indexOf(':')),
+          part.slice(part.indexOf(':') + 1),
+        ];
+        let secret = new Uint8Array();
+        try {
+          secret = new Uint8Array(bytes(encoded));
+        } catch {
+          refuse('is not base64');
+        }
+        const sized = exactBytes === null ? secret.length >= 32 : secret.length === exactBytes;
+        if (!versionShape.test(version) || !sized) refuse('wants version:base64 pairs of 32 bytes');
+        if (out.some((o) => o.version === version)) refuse('names a version twice');
+        out.push({ version, secret });
       }
-      const sized = exactBytes === null ? secret.length >= 32 : secret.length === exactBytes;
-      if (!versionShape.test(version) || !sized) refuse('wants version:base64 pairs of 32 bytes');
-      if (out.some((o) => o.version === version)) refuse('names a version twice');
-      out.push({ version, secret });
-    }
-    if (out.length === 0) refuse('is empty');
-    return out;
-  }));
+      if (out.length === 0) refuse('is empty');
+      return out;
+    }),
+  );
 
 const list = z.pipe(
   z._default(z.string(), ''),
-  z.transform((text: string) => text.toLowerCase().split(/[\s,]+/).filter(Boolean)),
+  z.transform((text: string) =>
+    text
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter(Boolean),
+  ),
 );
 const seconds = (min: number, max: number, fallback: number) =>
   z._default(z.coerce.number().check(z.int(), z.gte(min), z.lte(max)), fallback);
@@ -48,7 +62,15 @@ const seconds = (min: number, max: number, fallback: number) =>
 const schema = z
   .object({
     WEIR_ENV: z._default(z.enum(['development', 'production']), 'production'),
-    OPERATOR_KEY: z.pipe(z.string(), z.transform((text: string) => text.split(',').map((k) => k.trim()).filter(Boolean))),
+    OPERATOR_KEY: z.pipe(
+      z.string(),
+      z.transform((text: string) =>
+        text
+          .split(',')
+          .map((k) => k.trim())
+          .filter(Boolean),
+      ),
+    ),
     KEY_CHECK_SECRETS: versioned(/^[0-9A-Za-z]$/, null),
     MASTER_KEYS: versioned(/^[1-9][0-9]{0,5}$/, 32),
     PLATFORM_SETTINGS: z._default(z.string(), '{}'),
@@ -59,15 +81,26 @@ const schema = z
     CONFIG_TTL_S: seconds(1, 60, 10),
     CALL_RETENTION_DAYS: seconds(1, 400, 30),
   })
-  .check(z.superRefine((vars, ctx) => {
-    const keys = vars.OPERATOR_KEY;
-    const usable = keys.length >= 1 && keys.length <= 2 && keys.every((k) => k.length >= 32);
-    if (!usable) ctx.addIssue({ code: 'custom', path: ['OPERATOR_KEY'], message: 'wants one key, or two during rotation, of 32 characters or more' });
-    if (vars.WEIR_ENV === 'production' && vars.EGRESS_ALLOW.trim() !== '')
-      ctx.addIssue({ code: 'custom', path: ['EGRESS_ALLOW'], message: 'is for development only' });
-    if (vars.WEIR_ENV === 'production' && !vars.EGRESS_RESOLVER.startsWith('https:'))
-      ctx.addIssue({ code: 'custom', path: ['EGRESS_RESOLVER'], message: 'must be https' });
-  }));
+  .check(
+    z.superRefine((vars, ctx) => {
+      const keys = vars.OPERATOR_KEY;
+      const usable = keys.length >= 1 && keys.length <= 2 && keys.every((k) => k.length >= 32);
+      if (!usable)
+        ctx.addIssue({
+          code: 'custom',
+          path: ['OPERATOR_KEY'],
+          message: 'wants one key, or two during rotation, of 32 characters or more',
+        });
+      if (vars.WEIR_ENV === 'production' && vars.EGRESS_ALLOW.trim() !== '')
+        ctx.addIssue({
+          code: 'custom',
+          path: ['EGRESS_ALLOW'],
+          message: 'is for development only',
+        });
+      if (vars.WEIR_ENV === 'production' && !vars.EGRESS_RESOLVER.startsWith('https:'))
+        ctx.addIssue({ code: 'custom', path: ['EGRESS_RESOLVER'], message: 'must be https' });
+    }),
+  );
 
 /** The parsed environment. Times are milliseconds. */
 export interface Env {
@@ -93,7 +126,9 @@ export class EnvError extends Error {
 export function parseEnv(bindings: Bindings): Env {
   const parsed = schema.safeParse(bindings);
   if (!parsed.success) {
-    throw new EnvError(parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`).join('; '));
+    throw new EnvError(
+      parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`).join('; '),
+    );
   }
   const vars = parsed.data;
   const allow = parseEgressAllow(vars.EGRESS_ALLOW);
@@ -115,7 +150,11 @@ export function parseEnv(bindings: Bindings): Env {
 
 function platformSettings(text: string): ReadonlyMap<string, string> {
   try {
-    return new Map(Object.entries(z.record(z.string(), z.string().check(z.minLength(1))).parse(JSON.parse(text))));
+    return new Map(
+      Object.entries(
+        z.record(z.string(), z.string().check(z.minLength(1))).parse(JSON.parse(text)),
+      ),
+    );
   } catch {
     throw new EnvError('PLATFORM_SETTINGS: wants a JSON object of strings');
   }

@@ -28,7 +28,8 @@ let wired: { readonly from: Bindings; readonly services: Wired } | null = null;
 
 /** The services of this isolate; throws `EnvError` when the environment cannot be used. */
 export function wire(bindings: Bindings): Wired {
-  if (wired === null || wired.from !== bindings) wired = { from: bindings, services: make(bindings) };
+  if (wired === null || wired.from !== bindings)
+    wired = { from: bindings, services: make(bindings) };
   return wired.services;
 }
 
@@ -37,7 +38,12 @@ function make(bindings: Bindings): Wired {
   const nowMs = () => Date.now();
   const mint = new TokenMint(env.keyCheckSecrets);
   const vault = new AesVault({ masterKeys: env.masterKeys, ttlMs: env.configTtlMs, clock: nowMs });
-  const config = new D1Config({ reader: new ConfigReader(bindings.DB, report), mint, ttlMs: env.configTtlMs, nowMs });
+  const config = new D1Config({
+    reader: new ConfigReader(bindings.DB, report),
+    mint,
+    ttlMs: env.configTtlMs,
+    nowMs,
+  });
   const egressPolicy = { allow: env.egressAllow, gatewayHosts: env.gatewayHosts, httpsOnly: true };
   const egress = dohEgressGuard({
     fetch: (url, init) => fetch(url, init),
@@ -47,7 +53,11 @@ function make(bindings: Bindings): Wired {
   const callSink = new D1CallSink(bindings.DB);
   const call: CallServices = {
     config,
-    credentials: new VaultCredentials({ vault, platformSettings: env.platformSettings, ttlMs: env.configTtlMs }),
+    credentials: new VaultCredentials({
+      vault,
+      platformSettings: env.platformSettings,
+      ttlMs: env.configTtlMs,
+    }),
     egress,
     egressPolicy,
     clientIpHeaders: new Set(env.clientIpHeaders),
@@ -60,5 +70,10 @@ function make(bindings: Bindings): Wired {
     nowMs,
     report,
   };
-  return { env, call, callSink, management: { env, store: d1Store(bindings.DB), config, mint, vault, egress, clock: nowMs } };
+  return {
+    env,
+    call,
+    callSink,
+    management: { env, store: d1Store(bindings.DB), config, mint, vault, egress, clock: nowMs },
+  };
 }

@@ -11,7 +11,8 @@ import { wire } from './wiring';
 let served: { readonly from: Bindings; readonly app: App } | null = null;
 
 function appOf(bindings: Bindings): App {
-  if (served === null || served.from !== bindings) served = { from: bindings, app: app(wire(bindings)) };
+  if (served === null || served.from !== bindings)
+    served = { from: bindings, app: app(wire(bindings)) };
   return served.app;
 }
 
@@ -21,7 +22,12 @@ export default {
       return appOf(bindings).fetch(request, context);
     } catch (fault) {
       // Fails closed: without a usable environment nothing is served, and the reason is for the operator's log.
-      console.error(JSON.stringify({ event: 'start.error', reason: fault instanceof EnvError ? fault.message : 'unknown' }));
+      console.error(
+        JSON.stringify({
+          event: 'start.error',
+          reason: fault instanceof EnvError ? fault.message : 'unknown',
+        }),
+      );
       return problemResponse({ code: 'internal.error' });
     }
   },

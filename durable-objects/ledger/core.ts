@@ -14,7 +14,7 @@ import {
   pageSizeMax,
 } from '../../src/base/limits';
 import { blockKinds } from '../../src/domain/ledger/blocks';
-import { configFault, type LedgerConfig } from '../../src/domain/ledger/caps';
+import { configFault, type LedgerConfig } from '../../src/domain/ledger/config';
 import type { LedgerEntry, LogOp } from '../../src/domain/ledger/entries';
 import {
   type Applied,

@@ -17,19 +17,33 @@ export const loadCore = 1;
 /** Installs nginx and wrk where they are missing. */
 export function installTools(): void {
   mkdirSync(`${folder}/run`, { recursive: true });
-  const missing = [['nginx', 'nginx-light'], ['wrk', 'wrk'], ['taskset', 'util-linux']].filter(
-    ([command = '']) => spawnSync('which', [command]).status !== 0,
-  );
+  const missing = [
+    ['nginx', 'nginx-light'],
+    ['wrk', 'wrk'],
+    ['taskset', 'util-linux'],
+  ].filter(([command = '']) => spawnSync('which', [command]).status !== 0);
   if (missing.length === 0) return;
   const packages = missing.map(([, name = '']) => name);
   console.log(`installing ${packages.join(', ')} …`);
   spawnSync('apt-get', ['update', '-q'], { stdio: 'ignore' });
-  const run = spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...packages], { stdio: 'ignore' });
-  if (run.status !== 0) throw new Error(`The bench needs ${packages.join(' and ')}; install them (apt-get install ${packages.join(' ')}).`);
+  const run = spawnSync(
+    'apt-get',
+    ['install', '-y', '-q', '--no-install-recommends', ...packages],
+    { stdio: 'ignore' },
+  );
+  if (run.status !== 0)
+    throw new Error(
+      `The bench needs ${packages.join(' and ')}; install them (apt-get install ${packages.join(' ')}).`,
+    );
 }
 
 /** The peer gateway on node, in the versions in which its GET relay works. */
-const peerPackages = { '@portkey-ai/gateway': '1.15.2', hono: '4.9.7', '@hono/node-server': '1.13.5', '@hono/node-ws': '1.2.0' };
+const peerPackages = {
+  '@portkey-ai/gateway': '1.15.2',
+  hono: '4.9.7',
+  '@hono/node-server': '1.13.5',
+  '@hono/node-ws': '1.2.0',
+};
 
 /** Installs the peer; gives its start script. */
 export function installPeer(): string {
@@ -38,9 +52,17 @@ export function installPeer(): string {
   if (existsSync(start)) return start;
   console.log('installing the peer gateway …');
   mkdirSync(at, { recursive: true });
-  writeFileSync(`${at}/package.json`, JSON.stringify({ private: true, dependencies: peerPackages }));
-  const run = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: at, stdio: 'inherit' });
-  if (run.status !== 0 || !existsSync(start)) throw new Error('The peer gateway could not be installed by npm.');
+  writeFileSync(
+    `${at}/package.json`,
+    JSON.stringify({ private: true, dependencies: peerPackages }),
+  );
+  const run = spawnSync(
+    'npm',
+    ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+    { cwd: at, stdio: 'inherit' },
+  );
+  if (run.status !== 0 || !existsSync(start))
+    throw new Error('The peer gateway could not be installed by npm.');
   return start;
 }
 
@@ -49,7 +71,12 @@ export class Processes {
   readonly #started: ChildProcess[] = [];
 
   /** Starts a command on one core; its output goes to a log in the bench folder. */
-  start(name: string, core: number, command: readonly string[], env: Record<string, string> = {}): number {
+  start(
+    name: string,
+    core: number,
+    command: readonly string[],
+    env: Record<string, string> = {},
+  ): number {
     const log = openSync(`${folder}/run/${name}.log`, 'w');
     const child = spawn('taskset', ['-c', String(core), ...command], {
       stdio: ['ignore', log, log],
@@ -83,7 +110,10 @@ function threadsUs(pid: number): number {
 
 function familyOf(pid: number): number[] {
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(/\s+/).filter(Boolean);
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .trim()
+      .split(/\s+/)
+      .filter(Boolean);
     return [pid, ...children.flatMap((child) => familyOf(Number(child)))];
   } catch {
     return [pid];
@@ -114,8 +144,21 @@ export interface Load {
 }
 
 /** Loads one URL for some seconds from the load core. */
-export function wrk(url: string, options: { connections: number; seconds: number; headers: readonly string[] }): Load {
-  const args = ['-c', String(loadCore), 'wrk', '-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--latency', '--timeout', '10s'];
+export function wrk(
+  url: string,
+  options: { connections: number; seconds: number; headers: readonly string[] },
+): Load {
+  const args = [
+    '-c',
+    String(loadCore),
+    'wrk',
+    '-t1',
+    `-c${options.connections}`,
+    `-d${options.seconds}s`,
+    '--latency',
+    '--timeout',
+    '10s',
+  ];
   for (const header of options.headers) args.push('-H', header);
   const out = execFileSync('taskset', [...args, url], { encoding: 'utf8' });
   const find = (pattern: RegExp): string => pattern.exec(out)?.[1] ?? '0';

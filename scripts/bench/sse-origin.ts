@@ -22,7 +22,9 @@ http
         response.end('data: [DONE]\n\n');
         return;
       }
-      response.write(`id: ${sent}\ndata: {"t":"${process.hrtime.bigint()}","i":${sent},"pad":"${pad}"}\n\n`);
+      response.write(
+        `id: ${sent}\ndata: {"t":"${process.hrtime.bigint()}","i":${sent},"pad":"${pad}"}\n\n`,
+      );
       sent += 1;
     }, gapMs);
     response.on('close', () => clearInterval(timer));

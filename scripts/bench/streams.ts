@@ -15,8 +15,14 @@ interface OneStream {
 }
 
 /** Opens `streams` at once, each of 200 events with a gap of 5 ms. */
-export async function streamRound(base: string, headers: Record<string, string>, streams: number): Promise<Streamed> {
-  const all = await Promise.all(Array.from({ length: streams }, () => oneStream(`${base}/v1/sse?n=200&gap=5`, headers)));
+export async function streamRound(
+  base: string,
+  headers: Record<string, string>,
+  streams: number,
+): Promise<Streamed> {
+  const all = await Promise.all(
+    Array.from({ length: streams }, () => oneStream(`${base}/v1/sse?n=200&gap=5`, headers)),
+  );
   const delays = all.flatMap((s) => s.delays).sort((a, b) => a - b);
   return {
     p50: delays[Math.floor(delays.length / 2)] ?? Number.NaN,
@@ -39,7 +45,13 @@ function oneStream(url: string, headers: Record<string, string>): Promise<OneStr
         for (const [, stamp = '0'] of stamps) delays.push(Number(now - BigInt(stamp)) / 1e6);
         text = (text + chunk).slice(-64);
       });
-      answer.on('end', () => resolve({ delays, isComplete: delays.length === 200 && text.endsWith('[DONE]\n\n'), merged }));
+      answer.on('end', () =>
+        resolve({
+          delays,
+          isComplete: delays.length === 200 && text.endsWith('[DONE]\n\n'),
+          merged,
+        }),
+      );
       answer.on('error', () => resolve({ delays, isComplete: false, merged }));
     });
     request.on('error', () => resolve({ delays, isComplete: false, merged }));

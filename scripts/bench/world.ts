@@ -3,18 +3,27 @@
  * deployed, where it is another machine's), and one `workerd serve` with the gateway, the bare pass-through and a floor side by side.
  * Called by bench.ts.
  */
-import { createRequire } from 'node:module';
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+
 import { randomBytes } from 'node:crypto';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { build } from 'esbuild';
 import { bundleWorker } from '../build.ts';
 import { must, textField } from '../lib/management.ts';
-import { readWranglerConfig } from '../lib/wrangler-config.ts';
 import { migrationFiles, statementsOf } from '../lib/migrations.ts';
+import { readWranglerConfig } from '../lib/wrangler-config.ts';
 import { answers, folder, gatewayCore, installPeer, loadCore, Processes } from './machine.ts';
 
 /** Ports of everything, all on loopback. */
-export const ports = { origin: 21800, sse: 21801, d1: 21802, ours: 21803, bare: 21804, hello: 21805, peer: 21806 } as const;
+export const ports = {
+  origin: 21800,
+  sse: 21801,
+  d1: 21802,
+  ours: 21803,
+  bare: 21804,
+  hello: 21805,
+  peer: 21806,
+} as const;
 /** The binary that the `workerd` package brought: the one of dev and tests. */
 const workerd = (createRequire(import.meta.url)('workerd') as { default: string }).default;
 const credential = 'sk-origin-secret';
@@ -37,7 +46,12 @@ export interface World {
   readonly peer: Target;
   readonly bundleGzipBytes: number;
   /** Statements that D1 has seen so far. */
-  readonly queries: () => Promise<{ reads: number; versions: number; writes: number; callBatches: number }>;
+  readonly queries: () => Promise<{
+    reads: number;
+    versions: number;
+    writes: number;
+    callBatches: number;
+  }>;
   readonly stop: () => void;
 }
 
@@ -48,7 +62,8 @@ export async function startWorld(): Promise<World> {
   mkdirSync(`${run}/d1`, { recursive: true });
   const { path, gzipBytes } = await bundleWorker();
   copyFileSync(path, `${run}/ours.js`);
-  for (const name of ['bare', 'hello', 'd1']) await bundle(`scripts/bench/workers/${name}.ts`, `${run}/${name}.js`);
+  for (const name of ['bare', 'hello', 'd1'])
+    await bundle(`scripts/bench/workers/${name}.ts`, `${run}/${name}.js`);
   writeFileSync(`${run}/blob.bin`, randomBytes(10 * 1024 * 1024));
   writeFileSync(`${run}/origin.conf`, originConf(run));
   writeFileSync(`${run}/gateway.capnp`, gatewayConf());
@@ -65,11 +80,27 @@ export async function startWorld(): Promise<World> {
 /** Starts the processes, seeds the store. */
 async function populate(processes: Processes, run: string, gzipBytes: number): Promise<World> {
   processes.start('origin', loadCore, ['nginx', '-p', run, '-c', `${run}/origin.conf`]);
-  processes.start('sse', loadCore, [process.execPath, 'scripts/bench/sse-origin.ts', String(ports.sse), credential]);
+  processes.start('sse', loadCore, [
+    process.execPath,
+    'scripts/bench/sse-origin.ts',
+    String(ports.sse),
+    credential,
+  ]);
   processes.start('d1', loadCore, [workerd, 'serve', '--experimental', `${run}/d1.capnp`]);
-  const gateway = processes.start('gateway', gatewayCore, [workerd, 'serve', '--experimental', `${run}/gateway.capnp`]);
-  const peer = processes.start('peer', gatewayCore, [process.execPath, installPeer(), `--port=${ports.peer}`, '--headless'], { NODE_ENV: 'production' });
-  for (const port of [ports.d1, ports.ours, ports.bare, ports.peer]) await answers(`http://127.0.0.1:${port}/`);
+  const gateway = processes.start('gateway', gatewayCore, [
+    workerd,
+    'serve',
+    '--experimental',
+    `${run}/gateway.capnp`,
+  ]);
+  const peer = processes.start(
+    'peer',
+    gatewayCore,
+    [process.execPath, installPeer(), `--port=${ports.peer}`, '--headless'],
+    { NODE_ENV: 'production' },
+  );
+  for (const port of [ports.d1, ports.ours, ports.bare, ports.peer])
+    await answers(`http://127.0.0.1:${port}/`);
   await migrateBench();
   const one = await tenant('One', [
     ['origin', {}],
@@ -84,22 +115,42 @@ async function populate(processes: Processes, run: string, gzipBytes: number): P
     base: `http://127.0.0.1:${ports.ours}/call/${upstream}`,
     headers: [`x-weir-key: ${token}`],
   });
-  const peerConfig = { provider: 'openai', api_key: credential, custom_host: `http://127.0.0.1:${ports.origin}/v1` };
+  const peerConfig = {
+    provider: 'openai',
+    api_key: credential,
+    custom_host: `http://127.0.0.1:${ports.origin}/v1`,
+  };
   return {
     bare: { name: 'bare', pid: gateway, base: `http://127.0.0.1:${ports.bare}`, headers: [] },
     ours: ours('ours', one.token),
     tracked: ours('tracked', one.token, 'tracked'),
     sse: ours('sse', one.token, 'sse'),
     many: ours('many', crowd.token),
-    peer: { name: 'peer', pid: peer, base: `http://127.0.0.1:${ports.peer}`, headers: [`x-portkey-config: ${JSON.stringify(peerConfig)}`] },
+    peer: {
+      name: 'peer',
+      pid: peer,
+      base: `http://127.0.0.1:${ports.peer}`,
+      headers: [`x-portkey-config: ${JSON.stringify(peerConfig)}`],
+    },
     bundleGzipBytes: gzipBytes,
-    queries: async () => (await (await fetch(`http://127.0.0.1:${ports.d1}/`, { headers: { connection: 'close' } })).json()) as Awaited<ReturnType<World['queries']>>,
+    queries: async () =>
+      (await (
+        await fetch(`http://127.0.0.1:${ports.d1}/`, { headers: { connection: 'close' } })
+      ).json()) as Awaited<ReturnType<World['queries']>>,
     stop: () => processes.stop(),
   };
 }
 
 async function bundle(entry: string, outfile: string): Promise<void> {
-  await build({ entryPoints: [entry], outfile, bundle: true, format: 'esm', target: 'es2024', external: ['cloudflare:*'], logLevel: 'warning' });
+  await build({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    target: 'es2024',
+    external: ['cloudflare:*'],
+    logLevel: 'warning',
+  });
 }
 
 async function query(sql: string): Promise<void> {
@@ -113,26 +164,44 @@ async function query(sql: string): Promise<void> {
 
 async function migrateBench(): Promise<void> {
   const { migrationsDir } = readWranglerConfig();
-  for (const name of migrationFiles(migrationsDir)) for (const sql of statementsOf(`${migrationsDir}/${name}`)) await query(sql);
+  for (const name of migrationFiles(migrationsDir))
+    for (const sql of statementsOf(`${migrationsDir}/${name}`)) await query(sql);
 }
 
-async function tenant(name: string, upstreams: readonly (readonly [string, object])[]): Promise<{ tenantId: string; token: string }> {
-  const post = (path: string, body: unknown) => must({ port: ports.ours, key: operatorKey, method: 'POST', path: `/api/v1${path}`, body });
+async function tenant(
+  name: string,
+  upstreams: readonly (readonly [string, object])[],
+): Promise<{ tenantId: string; token: string }> {
+  const post = (path: string, body: unknown) =>
+    must({ port: ports.ours, key: operatorKey, method: 'POST', path: `/api/v1${path}`, body });
   const tenantId = textField(await post('/tenants', { name }), 'id');
   const at = (path: string): string => `${path}?tenant=${tenantId}`;
-  const principal = textField(await post(at('/principals'), { name: 'bench', role: 'owner' }), 'id');
+  const principal = textField(
+    await post(at('/principals'), { name: 'bench', role: 'owner' }),
+    'id',
+  );
   const key = await post(at('/keys'), { name: 'bench', principal_id: principal });
   await post(at('/secrets'), { name: 'vendor', value: credential });
   for (const [upstream, extra] of upstreams) {
-    const bindings = [{ location: 'header', name: 'authorization', injector: 'bearer', secret: 'cred://vendor' }];
-    await post(at('/upstreams'), { name: upstream, alias: upstream, scheme: 'http', endpoints: [{ host: '127.0.0.1', port: ports.origin }], bindings, ...extra });
+    const bindings = [
+      { location: 'header', name: 'authorization', injector: 'bearer', secret: 'cred://vendor' },
+    ];
+    await post(at('/upstreams'), {
+      name: upstream,
+      alias: upstream,
+      scheme: 'http',
+      endpoints: [{ host: '127.0.0.1', port: ports.origin }],
+      bindings,
+      ...extra,
+    });
   }
   return { tenantId, token: textField(key, 'token') };
 }
 
 /** Copies of the tenant's upstream under other names; by SQL, because ten thousand requests would take longer than the bench. */
 async function crowdUpstreams(tenantId: string, count: number): Promise<void> {
-  const columns = 'tenant_id, project_id, scheme, endpoints, base_path, bindings, header_rules, first_byte_timeout_ms, idle_timeout_ms, visibility, enabled, track_body, needs_target_host, tags, created_at, updated_at';
+  const columns =
+    'tenant_id, project_id, scheme, endpoints, base_path, bindings, header_rules, first_byte_timeout_ms, idle_timeout_ms, visibility, enabled, track_body, needs_target_host, tags, created_at, updated_at';
   await query(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
     insert into upstreams (id, name, alias, ${columns})
     select printf('ups_%026d', i), 'u' || i, 'u' || i || '.test', ${columns} from n, upstreams
@@ -142,7 +211,9 @@ async function crowdUpstreams(tenantId: string, count: number): Promise<void> {
 function originConf(run: string): string {
   const item = (i: number): string => `{"i":${i},"name":"item-${i + 1}","ok":true}`;
   const json = `{"id":"x-11111111","object":"list","data":[${Array.from({ length: 26 }, (_, i) => item(i)).join(',')}],"pad":"${'p'.repeat(52)}"}`;
-  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${run}/tmp_${kind};`).join(' ');
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((kind) => `${kind}_temp_path ${run}/tmp_${kind};`)
+    .join(' ');
   return `worker_processes 1; pid ${run}/origin.pid; error_log ${run}/origin.err; daemon off;
 events { worker_connections 4096; }
 http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_timeout 300; keepalive_requests 100000000; ${temp} open_file_cache max=100;
@@ -153,7 +224,10 @@ http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_tim
 `;
 }
 
-const flags = (): string => readWranglerConfig().compatibilityFlags.map((flag) => JSON.stringify(flag)).join(', ');
+const flags = (): string =>
+  readWranglerConfig()
+    .compatibilityFlags.map((flag) => JSON.stringify(flag))
+    .join(', ');
 
 function gatewayConf(): string {
   const date = readWranglerConfig().compatibilityDate;
@@ -168,9 +242,16 @@ function gatewayConf(): string {
     EGRESS_ALLOW: `127.0.0.1:${ports.origin},127.0.0.1:${ports.sse}`,
   };
   const text = (vars: Record<string, string>): string =>
-    Object.entries(vars).map(([name, value]) => `(name = "${name}", text = ${JSON.stringify(value)})`).join(', ');
-  const bareEnv = { ORIGIN: `127.0.0.1:${ports.origin}`, SSE_ORIGIN: `127.0.0.1:${ports.sse}`, CREDENTIAL: `Bearer ${credential}` };
-  const socket = (name: string, port: number): string => `(name = "${name}", address = "127.0.0.1:${port}", http = (), service = "${name}")`;
+    Object.entries(vars)
+      .map(([name, value]) => `(name = "${name}", text = ${JSON.stringify(value)})`)
+      .join(', ');
+  const bareEnv = {
+    ORIGIN: `127.0.0.1:${ports.origin}`,
+    SSE_ORIGIN: `127.0.0.1:${ports.sse}`,
+    CREDENTIAL: `Bearer ${credential}`,
+  };
+  const socket = (name: string, port: number): string =>
+    `(name = "${name}", address = "127.0.0.1:${port}", http = (), service = "${name}")`;
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [ (name = "ours", worker = .ours), (name = "bare", worker = .bare), (name = "hello", worker = .hello),

@@ -32,24 +32,38 @@ export async function publicSuffixTree(): Promise<string> {
 }
 
 function asciiLabel(label: string): string {
-  return label.startsWith('!') ? `!${domainToASCII(label.slice(1))}` : label === '*' ? label : domainToASCII(label);
+  return label.startsWith('!')
+    ? `!${domainToASCII(label.slice(1))}`
+    : label === '*'
+      ? label
+      : domainToASCII(label);
 }
 
 function printed(node: Node): string {
   const labels = [...node.children].sort(([a], [b]) => (a < b ? -1 : 1));
   return labels
-    .map(([label, child]) => label + (child.isRule ? '' : '-') + (child.children.size > 0 ? `(${printed(child)})` : ''))
+    .map(
+      ([label, child]) =>
+        label + (child.isRule ? '' : '-') + (child.children.size > 0 ? `(${printed(child)})` : ''),
+    )
     .join(',');
 }
 
-const source = async (): Promise<string> => `export default ${JSON.stringify(await publicSuffixTree())};`;
+const source = async (): Promise<string> =>
+  `export default ${JSON.stringify(await publicSuffixTree())};`;
 
 /** For esbuild. */
 export const publicSuffixesForEsbuild: Plugin = {
   name: moduleName,
   setup(build) {
-    build.onResolve({ filter: /^weir:public-suffixes$/ }, () => ({ path: moduleName, namespace: 'weir' }));
-    build.onLoad({ filter: /.*/, namespace: 'weir' }, async () => ({ contents: await source(), loader: 'js' }));
+    build.onResolve({ filter: /^weir:public-suffixes$/ }, () => ({
+      path: moduleName,
+      namespace: 'weir',
+    }));
+    build.onLoad({ filter: /.*/, namespace: 'weir' }, async () => ({
+      contents: await source(),
+      loader: 'js',
+    }));
   },
 };
 

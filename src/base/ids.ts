@@ -42,5 +42,7 @@ export function newId(prefix: IdPrefix, nowMs: number): string {
 
 /** Whether `text` has the shape of an id with that prefix. */
 export function isId(prefix: IdPrefix, text: string): boolean {
-  return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1));
+  return (
+    text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))
+  );
 }

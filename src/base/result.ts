@@ -16,6 +16,9 @@ export const ok = <T>(value: T): { readonly ok: true; readonly value: T } => ({ 
 export const err = <E>(error: E): Err<E> => ({ ok: false, error });
 
 /** Goes on with a value that may already be there, without a promise when it is. */
-export function whenHere<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
+export function whenHere<T, U>(
+  value: MaybePromise<T>,
+  next: (value: T) => MaybePromise<U>,
+): MaybePromise<U> {
   return value instanceof Promise ? value.then(next) : next(value);
 }

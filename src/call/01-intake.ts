@@ -24,10 +24,16 @@ export interface IntakeRules {
 const decimal = /^\d{1,15}$/;
 
 /** Takes a request in. Refuses: request.*, payload.too_large, auth.failed (missing), auth.key_conflict. Nothing is owed. */
-export function intake(request: Request, surface: Surface, startedAtMs: number, rules: IntakeRules): Result<CallRequest, Refusal> {
+export function intake(
+  request: Request,
+  surface: Surface,
+  startedAtMs: number,
+  rules: IntakeRules,
+): Result<CallRequest, Refusal> {
   const url = request.url;
   const target = url.slice(url.indexOf('/', url.indexOf('://') + 3));
-  if (target.length > urlBytesMax) return err({ code: 'request.url_too_long', bytesMax: urlBytesMax });
+  if (target.length > urlBytesMax)
+    return err({ code: 'request.url_too_long', bytesMax: urlBytesMax });
 
   const scan = scanHeaders(request.headers, rules.clientIpHeaders);
   if (!scan.ok) return scan;
@@ -67,7 +73,8 @@ function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (scan.transferEncoding !== null && (method === 'GET' || method === 'HEAD'))
     return { code: 'request.framing_invalid', reason: 'chunked_get' };
   if (scan.contentLength === null) return null;
-  if (!decimal.test(scan.contentLength)) return { code: 'request.framing_invalid', reason: 'content_length' };
+  if (!decimal.test(scan.contentLength))
+    return { code: 'request.framing_invalid', reason: 'content_length' };
   if (Number(scan.contentLength) > requestBodyBytesMax)
     return { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' };
   return null;
@@ -114,7 +121,10 @@ function takeQueryToken(query: RawQuery): { tokens: readonly string[]; rest: Raw
   return { tokens, rest };
 }
 
-function oneToken(fromHeaders: readonly string[], fromQuery: readonly string[]): Result<string, Refusal> {
+function oneToken(
+  fromHeaders: readonly string[],
+  fromQuery: readonly string[],
+): Result<string, Refusal> {
   const first = fromHeaders[0] ?? fromQuery[0];
   if (first === undefined) return err({ code: 'auth.failed', reason: 'missing' });
   for (const other of fromHeaders) if (other !== first) return err({ code: 'auth.key_conflict' });

@@ -18,7 +18,8 @@ export function resolve(call: IdentifiedCall): MaybePromise<Result<ResolvedCall,
   // The same answer as for a registered upstream that leads there: no entry is laxer than another.
   if (target.kind === 'private_url') return err({ code: 'egress.blocked', host: target.host });
   if (target.kind === 'url') return resolveUrl(call, target.url);
-  const looked = target.kind === 'name' ? call.tenant.named(target.name) : call.tenant.aliased(target.alias);
+  const looked =
+    target.kind === 'name' ? call.tenant.named(target.name) : call.tenant.aliased(target.alias);
   return whenHere(looked, (found) => {
     if (!found.ok) return found;
     const upstream = closestEnabled(found.value);
@@ -59,7 +60,8 @@ function amongUpstreams(
   const best = mostSpecific(enabled);
   if (best.length > 1) return err({ code: 'routing.ambiguous', names: best.map((u) => u.name) });
   const upstream = best[0] as Upstream;
-  const endpoint = upstream.endpoints.find((e) => e.host === url.host && e.port === url.port) ?? null;
+  const endpoint =
+    upstream.endpoints.find((e) => e.host === url.host && e.port === url.port) ?? null;
   return withTarget(call, upstream, call.path.slice(upstream.basePath.length), endpoint);
 }
 
@@ -74,21 +76,41 @@ function mostSpecific(upstreams: readonly Upstream[]): readonly Upstream[] {
   return best.filter((u) => u.tenantId === best[0]?.tenantId);
 }
 
-function withTarget(call: IdentifiedCall, upstream: Upstream, path: string, fixed: Endpoint | null): Result<ResolvedCall, Refusal> {
+function withTarget(
+  call: IdentifiedCall,
+  upstream: Upstream,
+  path: string,
+  fixed: Endpoint | null,
+): Result<ResolvedCall, Refusal> {
   const route = routeOf(call, upstream, path);
   if (!route.ok) return route;
   const endpoint = fixed === null ? chooseEndpoint(upstream, call.headers.targetHost) : ok(fixed);
   if (!endpoint.ok) return endpoint;
-  return ok(grow(call, { upstream, endpoint: endpoint.value, route: route.value, sentPath: upstream.basePath + path }));
+  return ok(
+    grow(call, {
+      upstream,
+      endpoint: endpoint.value,
+      route: route.value,
+      sentPath: upstream.basePath + path,
+    }),
+  );
 }
 
 /** An upstream with routes is guarded by them on every surface; one without is open on /call and closed on /proxy (decisions section 2). */
-function routeOf(call: IdentifiedCall, upstream: Upstream, path: string): Result<Route | null, Refusal> {
-  if (upstream.routes.length === 0) return call.surface === 'call' ? ok(null) : err({ code: 'route.not_found' });
+function routeOf(
+  call: IdentifiedCall,
+  upstream: Upstream,
+  path: string,
+): Result<Route | null, Refusal> {
+  if (upstream.routes.length === 0)
+    return call.surface === 'call' ? ok(null) : err({ code: 'route.not_found' });
   const route = matchRoute(upstream.routes, call.method, path);
   // A path that an origin would read as another route's is nobody's.
   const differs = path.includes('%') || path.includes('//');
-  if (route === null || (differs && matchRoute(upstream.routes, call.method, mergedPath(path)) !== route))
+  if (
+    route === null ||
+    (differs && matchRoute(upstream.routes, call.method, mergedPath(path)) !== route)
+  )
     return err({ code: 'route.not_found' });
   return ok(route);
 }
@@ -100,7 +122,10 @@ function chooseEndpoint(upstream: Upstream, named: string | null): Result<Endpoi
   const pool = upstream.endpoints;
   if (named !== null) return namedEndpoint(pool, named.trim().toLowerCase());
   if (upstream.needsTargetHost)
-    return err({ code: 'routing.missing_target_host', hosts: pool.map((e) => `${e.host}:${e.port}`) });
+    return err({
+      code: 'routing.missing_target_host',
+      hosts: pool.map((e) => `${e.host}:${e.port}`),
+    });
   if (pool.length === 1) return ok(pool[0] as Endpoint);
   const turn = turns.get(upstream) ?? 0;
   turns.set(upstream, turn + 1);
@@ -111,6 +136,8 @@ function namedEndpoint(pool: readonly Endpoint[], named: string): Result<Endpoin
   const parts = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/.exec(named);
   if (parts === null) return err({ code: 'routing.invalid_target_host' });
   const host = (parts[1] ?? '').replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  const found = pool.find((e) => e.host === host && (parts[2] === undefined || e.port === Number(parts[2])));
+  const found = pool.find(
+    (e) => e.host === host && (parts[2] === undefined || e.port === Number(parts[2])),
+  );
   return found === undefined ? err({ code: 'routing.unknown_target_host' }) : ok(found);
 }

@@ -54,6 +54,10 @@ function guardFault(call: ResolvedCall): Refusal | null {
     return { code: 'binding.body_invalid', reason: 'method' };
   if (call.headers.contentEncoding) return { code: 'binding.body_invalid', reason: 'encoded' };
   if ((call.declaredBytes ?? 0) > jsonBindingBodyBytesMax)
-    return { code: 'payload.too_large', bytesMax: jsonBindingBodyBytesMax, what: 'json_binding_body' };
+    return {
+      code: 'payload.too_large',
+      bytesMax: jsonBindingBodyBytesMax,
+      what: 'json_binding_body',
+    };
   return null;
 }

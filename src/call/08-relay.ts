@@ -3,8 +3,14 @@
  * Promises: native header copy, sliced target, native bodies, both `manual` options, redirects never followed, no edge cache.
  * Must never: re-send, read an answer's body, or put a URL into an error. Called by run-call with an armed custody.
  */
-import { jsonBindingBodyBytesMax, jsonBindingBodyWaitMs, jsonDepthMax, requestBodyBytesMax } from '../base/limits';
+
 import { decodeUtf8, setTopLevelFields } from '../base/json';
+import {
+  jsonBindingBodyBytesMax,
+  jsonBindingBodyWaitMs,
+  jsonDepthMax,
+  requestBodyBytesMax,
+} from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
@@ -71,9 +77,15 @@ async function bodyWithFields(call: GuardedCall, hold: Hold): Promise<Result<Uin
   const { body } = call.request;
   hold.arm();
   const bytes =
-    body === null ? new Uint8Array() : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs);
+    body === null
+      ? new Uint8Array()
+      : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs);
   if (bytes === 'too_large')
-    return err({ code: 'payload.too_large', bytesMax: jsonBindingBodyBytesMax, what: 'json_binding_body' });
+    return err({
+      code: 'payload.too_large',
+      bytesMax: jsonBindingBodyBytesMax,
+      what: 'json_binding_body',
+    });
   if (bytes === 'broken' || bytes === 'late') return err({ code: 'request.body_incomplete' });
   const text = decodeUtf8(bytes);
   if (!text.ok) return err({ code: 'binding.body_invalid', reason: text.error });
@@ -92,7 +104,13 @@ function send(
   const { request } = call;
   const headers = new Headers(request.headers);
   editHeaders(headers, call);
-  const how = { headers, signal, redirect: 'manual', encodeResponseBody: 'manual', cf: { cacheTtl: -1 } } as const;
+  const how = {
+    headers,
+    signal,
+    redirect: 'manual',
+    encodeResponseBody: 'manual',
+    cf: { cacheTtl: -1 },
+  } as const;
   const url = targetUrl(call);
   // Only a copy of the request may carry a body on GET and HEAD.
   if (body !== null && !carriesBody(call.method)) return ports.send(new Request(url, request), how);
@@ -107,7 +125,9 @@ function targetUrl(call: GuardedCall): string {
   let query = call.query;
   for (const [name, value] of call.credentials.query) query = setQueryPair(query, name, value);
   const path = call.sentPath === '' ? '/' : call.sentPath;
-  return query === null ? `${scheme}://${authority}${path}` : `${scheme}://${authority}${path}?${query}`;
+  return query === null
+    ? `${scheme}://${authority}${path}`
+    : `${scheme}://${authority}${path}?${query}`;
 }
 
 /** Edits the outgoing copy in place: what is ours goes, what a rule says, then the credentials, each over its own target only. */
@@ -128,6 +148,8 @@ const edgeCodings = /^(?:(?:gzip|br|zstd)(?:, ?|$))+$/;
 
 /** The deployed edge overwrites Accept-Encoding and keeps the caller's own in `cf`. */
 function restoreAcceptEncoding(headers: Headers, request: Request): void {
-  const original = (request.cf as { clientAcceptEncoding?: unknown } | undefined)?.clientAcceptEncoding;
-  if (typeof original === 'string') headers.set('accept-encoding', original === '' ? 'identity' : original);
+  const original = (request.cf as { clientAcceptEncoding?: unknown } | undefined)
+    ?.clientAcceptEncoding;
+  if (typeof original === 'string')
+    headers.set('accept-encoding', original === '' ? 'identity' : original);
 }

@@ -4,7 +4,12 @@
  * Promises: an untouched answer keeps its native headers and body; a masked body is identity-encoded with a fresh length; what cannot
  * be shown safely is replaced whole. Must never: read the body of a success, or one of a call that injected nothing. Called by run-call.
  */
-import { errorBodyBytesMax, errorBodyDecodedBytesMax, errorBodyWaitMs, evidenceBodyBytesMax } from '../base/limits';
+import {
+  errorBodyBytesMax,
+  errorBodyDecodedBytesMax,
+  errorBodyWaitMs,
+  evidenceBodyBytesMax,
+} from '../base/limits';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { headerHit, type MaskedSecret, maskText, maskValue } from '../domain/credentials/masking';
 import type { Refusal } from '../domain/refusal';
@@ -17,7 +22,9 @@ import { readAll } from './pump';
 
 type Edit = readonly [name: string, value: string | null];
 type HeaderOutcome = Pick<EvidencedCall, 'headerEdits' | 'setCookies' | 'reason'>;
-type BodyOutcome = Pick<EvidencedCall, 'body' | 'evidence' | 'redacted'> & { readonly edits: readonly Edit[] };
+type BodyOutcome = Pick<EvidencedCall, 'body' | 'evidence' | 'redacted'> & {
+  readonly edits: readonly Edit[];
+};
 
 /** Refuses: downstream.error, when an error body that must be read breaks before its end. */
 export function evidence(
@@ -59,7 +66,8 @@ function judgeHeaders(
     if (name === 'set-cookie' && mentionsOwnCookie(value)) cookies = true;
   });
   const hit = masks.length > 0 && headerHit(joined, masks);
-  if (!hit && !cookies) return { headerEdits: edits ?? noEdits, setCookies: null, reason: statusText };
+  if (!hit && !cookies)
+    return { headerEdits: edits ?? noEdits, setCookies: null, reason: statusText };
   return {
     ...rewriteHeaders(headers, [...headers], masks, edits ?? []),
     reason: maskValue(statusText, masks),
@@ -82,21 +90,41 @@ function rewriteHeaders(
 }
 
 /** Reads, decodes, masks. `null`: the body broke. */
-async function judgeBody(answer: Response, masks: readonly MaskedSecret[]): Promise<BodyOutcome | null> {
+async function judgeBody(
+  answer: Response,
+  masks: readonly MaskedSecret[],
+): Promise<BodyOutcome | null> {
   if (answer.body === null) return withheld;
   const bytes = await readAll(answer.body, errorBodyBytesMax, errorBodyWaitMs);
   if (bytes === 'broken') return null;
   if (bytes === 'too_large' || bytes === 'late') return withheld;
-  const plain = decodeContent(bytes, answer.headers.get('content-encoding'), errorBodyDecodedBytesMax);
+  const plain = decodeContent(
+    bytes,
+    answer.headers.get('content-encoding'),
+    errorBodyDecodedBytesMax,
+  );
   if (plain === null) return withheld;
   const { text, utf8 } = textOf(plain);
   const masking = maskText(text, masks);
-  if (masking.kind === 'unsafe' || ((!utf8 || text.includes('\0')) && hiddenIn(plain, text, masks))) return withheld;
+  if (masking.kind === 'unsafe' || ((!utf8 || text.includes('\0')) && hiddenIn(plain, text, masks)))
+    return withheld;
   if (masking.kind === 'unchanged') {
-    return { body: bytes, evidence: text.slice(0, evidenceBodyBytesMax), redacted: false, edits: [] };
+    return {
+      body: bytes,
+      evidence: text.slice(0, evidenceBodyBytesMax),
+      redacted: false,
+      edits: [],
+    };
   }
-  const masked = utf8 ? new TextEncoder().encode(masking.text) : Uint8Array.from(masking.text, (c) => c.charCodeAt(0));
-  return { body: masked, evidence: masking.text.slice(0, evidenceBodyBytesMax), redacted: false, edits: maskedBodyEdits(masked) };
+  const masked = utf8
+    ? new TextEncoder().encode(masking.text)
+    : Uint8Array.from(masking.text, (c) => c.charCodeAt(0));
+  return {
+    body: masked,
+    evidence: masking.text.slice(0, evidenceBodyBytesMax),
+    redacted: false,
+    edits: maskedBodyEdits(masked),
+  };
 }
 
 const withheld: BodyOutcome = { body: null, evidence: null, redacted: true, edits: [] };
@@ -105,13 +133,18 @@ const withheld: BodyOutcome = { body: null, evidence: null, redacted: true, edit
 const maskedBodyEdits = (body: Uint8Array): readonly Edit[] => [
   ['content-encoding', null],
   ['content-length', String(body.byteLength)],
-  ...['content-md5', 'digest', 'content-digest', 'repr-digest', 'etag'].map((name): Edit => [name, null]),
+  ...['content-md5', 'digest', 'content-digest', 'repr-digest', 'etag'].map(
+    (name): Edit => [name, null],
+  ),
 ];
 
 /** UTF-8 where it is, else one character per byte. */
 function textOf(bytes: Uint8Array): { text: string; utf8: boolean } {
   try {
-    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), utf8: true };
+    return {
+      text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
+      utf8: true,
+    };
   } catch {
     return { text: new TextDecoder('latin1').decode(bytes), utf8: false };
   }
@@ -119,6 +152,8 @@ function textOf(bytes: Uint8Array): { text: string; utf8: boolean } {
 
 /** A body may show a secret in another encoding: lossy UTF-8, or UTF-16 (which is valid UTF-8 too). */
 function hiddenIn(bytes: Uint8Array, text: string, masks: readonly MaskedSecret[]): boolean {
-  const readings = ['utf-8', 'utf-16le', 'utf-16be'].map((label) => new TextDecoder(label).decode(bytes));
+  const readings = ['utf-8', 'utf-16le', 'utf-16be'].map((label) =>
+    new TextDecoder(label).decode(bytes),
+  );
   return readings.some((t) => t !== text && maskText(t, masks).kind !== 'unchanged');
 }

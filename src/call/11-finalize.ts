@@ -26,7 +26,12 @@ export function finalize(call: EvidencedCall, watch: BodyWatch): Response {
   const out =
     status === 101
       ? new Response(null, { status, webSocket: answer.webSocket, headers })
-      : new Response(bodyOf(call, watch), { status, statusText: call.reason, headers, encodeBody: 'manual' });
+      : new Response(bodyOf(call, watch), {
+          status,
+          statusText: call.reason,
+          headers,
+          encodeBody: 'manual',
+        });
   stampHeaders(out.headers, call);
   return out;
 }

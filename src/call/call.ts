@@ -89,4 +89,5 @@ export interface EvidencedCall extends AnsweredCall {
  * Adds what a stage found to the call. The same object grows along the road: a copy of some twenty fields per stage would be the dearest
  * thing that the stages do.
  */
-export const grow = <T extends object, M extends object>(call: T, more: M): T & M => Object.assign(call, more);
+export const grow = <T extends object, M extends object>(call: T, more: M): T & M =>
+  Object.assign(call, more);

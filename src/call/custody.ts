@@ -94,8 +94,7 @@ export class Custody implements OpenCall, Hold {
   async #underWatchdog(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
     this.arm();
     const terms = this.#terms;
-    const leftMs =
-      terms === null ? 0 : this.startedAtMs + terms.firstByteTimeoutMs - terms.nowMs();
+    const leftMs = terms === null ? 0 : this.startedAtMs + terms.firstByteTimeoutMs - terms.nowMs();
     const late = Promise.withResolvers<'timeout'>();
     const watchdog = setTimeout(() => late.resolve('timeout'), Math.max(0, leftMs));
     const first = await Promise.race([answer.catch(() => 'fault' as const), late.promise]);

@@ -26,7 +26,10 @@ export async function readAll(
   }
 }
 
-async function readChunks(reader: ReadableStreamBYOBReader, bytesMax: number): Promise<Uint8Array | 'too_large'> {
+async function readChunks(
+  reader: ReadableStreamBYOBReader,
+  bytesMax: number,
+): Promise<Uint8Array | 'too_large'> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   for (;;) {
@@ -54,7 +57,11 @@ function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
  * The same bytes, still chunked. `onCut` is told before anything is ended, so that the send can be cancelled first: the body has more than
  * `bytesMax` bytes, or broke.
  */
-export function limitBody(body: ReadableStream, bytesMax: number, onCut: (why: 'overrun' | 'broken') => void): ReadableStream {
+export function limitBody(
+  body: ReadableStream,
+  bytesMax: number,
+  onCut: (why: 'overrun' | 'broken') => void,
+): ReadableStream {
   const { readable, writable } = new IdentityTransformStream();
   let overrun = false;
   void copy(body, writable, {
@@ -83,7 +90,11 @@ export interface BodyWatch {
 /** Follows an answer's body to its end: bytes, silence of the upstream, outcome. `length` is its Content-Length when it has one. */
 export function trackBody(
   body: ReadableStream,
-  options: { readonly length: number | null; readonly idleTimeoutMs: number; readonly watch: BodyWatch },
+  options: {
+    readonly length: number | null;
+    readonly idleTimeoutMs: number;
+    readonly watch: BodyWatch;
+  },
 ): ReadableStream {
   const { readable, writable } =
     options.length === null ? new IdentityTransformStream() : new FixedLengthStream(options.length);
@@ -113,7 +124,8 @@ class Silence {
   constructor(idleTimeoutMs: number) {
     const everyMs = Math.max(10, Math.floor(idleTimeoutMs / 4));
     this.#timer = setInterval(() => {
-      if (this.broken || this.#sinceMs === null || Date.now() - this.#sinceMs < idleTimeoutMs) return;
+      if (this.broken || this.#sinceMs === null || Date.now() - this.#sinceMs < idleTimeoutMs)
+        return;
       this.broken = true;
       this.onBreak();
     }, everyMs);
@@ -143,11 +155,16 @@ interface CopyRules {
 }
 
 /** Copies until the end, a refusal, silence, or a fault on either side; never a clean end after a broken read. */
-async function copy(body: ReadableStream, writable: WritableStream, rules: CopyRules): Promise<CopyEnd> {
+async function copy(
+  body: ReadableStream,
+  writable: WritableStream,
+  rules: CopyRules,
+): Promise<CopyEnd> {
   const reader = body.getReader({ mode: 'byob' });
   const writer = writable.getWriter();
   const { silence } = rules;
-  if (silence !== undefined) silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
+  if (silence !== undefined)
+    silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
   let total = 0;
   let reading = true;
   try {

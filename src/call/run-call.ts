@@ -24,7 +24,7 @@ import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
 import type { EvidencedCall, GuardedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
-import { clientClosed, Custody, type Ending, type Hold } from './custody';
+import { Custody, clientClosed, type Ending, type Hold } from './custody';
 import type { BodyEnd } from './pump';
 
 /** What the road needs from outside; made by wiring.ts. */
@@ -42,10 +42,18 @@ export interface CallServices {
 }
 
 /** Runs one request of a data plane surface. `background` is this request's waitUntil. */
-export async function runCall(surface: Surface, request: Request, services: CallServices, background: Background): Promise<Response> {
+export async function runCall(
+  surface: Surface,
+  request: Request,
+  services: CallServices,
+  background: Background,
+): Promise<Response> {
   const life = new CallLife(request, services, background);
   try {
-    const taken = intake(request, surface, services.nowMs(), { clientIpHeaders: services.clientIpHeaders, egress: services.egressPolicy });
+    const taken = intake(request, surface, services.nowMs(), {
+      clientIpHeaders: services.clientIpHeaders,
+      egress: services.egressPolicy,
+    });
     if (!taken.ok) return life.refuse(taken.error);
     const identified = await identify(taken.value, services.config, life.background);
     if (!identified.ok) return life.refuse(identified.error);
@@ -94,7 +102,9 @@ class CallLife {
       background(work);
     };
     this.#startedAtMs = services.nowMs();
-    this.#custody = new Custody(this.#startedAtMs, (ending, latencyMsMax) => this.#log(ending, latencyMsMax));
+    this.#custody = new Custody(this.#startedAtMs, (ending, latencyMsMax) =>
+      this.#log(ending, latencyMsMax),
+    );
   }
 
   /** This request's waitUntil; remembers that it was used. */
@@ -157,7 +167,10 @@ class CallLife {
     const refusal: Refusal = { code: 'internal.error' };
     this.#blame = 'gateway';
     const name = bug instanceof Error ? bug.name : typeof bug;
-    const where = bug instanceof Error ? (bug.stack ?? '').split('\n').slice(1, 4).join(' ').replace(/\s+/g, ' ') : '';
+    const where =
+      bug instanceof Error
+        ? (bug.stack ?? '').split('\n').slice(1, 4).join(' ').replace(/\s+/g, ' ')
+        : '';
     this.#services.report('call.bug', { call_id: this.#call?.id ?? null, error: name, where });
     this.#custody.abandon({ outcome: 'failed', status: 500, code: refusal.code });
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });

@@ -13,15 +13,35 @@ export type Refusal =
   | { readonly code: 'validation.error'; readonly issues: readonly FieldIssue[] }
   | { readonly code: 'request.header_invalid'; readonly header: string }
   | { readonly code: 'request.framing_invalid'; readonly reason: FramingFault }
-  | { readonly code: 'request.path_invalid'; readonly reason: 'dot_segment' | 'backslash' | 'escape' }
+  | {
+      readonly code: 'request.path_invalid';
+      readonly reason: 'dot_segment' | 'backslash' | 'escape';
+    }
   | { readonly code: 'request.url_invalid'; readonly reason: UrlFault }
   | { readonly code: 'request.url_too_long'; readonly bytesMax: number }
-  | { readonly code: 'request.headers_too_large'; readonly limit: 'count' | 'bytes'; readonly max: number }
+  | {
+      readonly code: 'request.headers_too_large';
+      readonly limit: 'count' | 'bytes';
+      readonly max: number;
+    }
   | { readonly code: 'request.method_not_allowed'; readonly allowed: readonly string[] }
-  | { readonly code: 'payload.too_large'; readonly bytesMax: number; readonly what: 'body' | 'json_binding_body' | 'management_body' }
+  | {
+      readonly code: 'payload.too_large';
+      readonly bytesMax: number;
+      readonly what: 'body' | 'json_binding_body' | 'management_body';
+    }
   | { readonly code: 'request.body_incomplete' }
   // who
-  | { readonly code: 'auth.failed'; readonly reason: 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked' | 'secret_denied' }
+  | {
+      readonly code: 'auth.failed';
+      readonly reason:
+        | 'missing'
+        | 'malformed'
+        | 'unknown'
+        | 'expired'
+        | 'revoked'
+        | 'secret_denied';
+    }
   | { readonly code: 'auth.key_conflict' }
   | { readonly code: 'authz.forbidden'; readonly needs: string }
   | { readonly code: 'authz.upstream_forbidden'; readonly named: string }

@@ -8,7 +8,10 @@ import { weirHeaders } from './header-names';
 import { type RefusalRow, refusalTable } from './refusal-table';
 
 /** What a refusal answers with; `status` overrides the table only for `response.redacted`, which keeps the upstream's. */
-export function problemResponse(refusal: Refusal, options: { callId?: string; status?: number } = {}): Response {
+export function problemResponse(
+  refusal: Refusal,
+  options: { callId?: string; status?: number } = {},
+): Response {
   const row = refusalTable[refusal.code] as RefusalRow;
   const status = options.status ?? row.status;
   const headers = new Headers({
@@ -21,7 +24,8 @@ export function problemResponse(refusal: Refusal, options: { callId?: string; st
   if (options.callId !== undefined) headers.set(weirHeaders.callId, options.callId);
   const retryAfterS = row.retryAfterS?.(refusal as never);
   if (retryAfterS !== undefined) headers.set('retry-after', String(retryAfterS));
-  if (refusal.code === 'request.method_not_allowed') headers.set('allow', refusal.allowed.join(', '));
+  if (refusal.code === 'request.method_not_allowed')
+    headers.set('allow', refusal.allowed.join(', '));
   const body = {
     type: `urn:weir:problem:${refusal.code}`,
     title: row.title,

@@ -20,7 +20,8 @@ export interface RefusalRow<C extends RefusalCode = RefusalCode> {
 
 const urlFaults: Record<Extract<Refusal, { code: 'request.url_invalid' }>['reason'], string> = {
   scheme: 'only https:// targets can be called',
-  userinfo: 'user names and passwords in a URL are not relayed; register the credential as a secret',
+  userinfo:
+    'user names and passwords in a URL are not relayed; register the credential as a secret',
   backslash: 'a backslash is not part of a URL',
   host: 'the host is not a valid host name',
   numeric_host: 'write an IP address in its canonical form',
@@ -63,7 +64,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 400,
     title: 'The request is not valid',
     blame: 'caller',
-    detail: (r) => r.issues.map((i) => (i.path === '' ? i.message : `${i.path}: ${i.message}`)).join('; '),
+    detail: (r) =>
+      r.issues.map((i) => (i.path === '' ? i.message : `${i.path}: ${i.message}`)).join('; '),
     members: (r) => ({ errors: r.issues }),
   },
   'request.header_invalid': {
@@ -84,7 +86,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 400,
     title: 'The path is not allowed',
     blame: 'caller',
-    detail: () => 'The path may not contain . or .. segments or backslashes, raw or percent-encoded.',
+    detail: () =>
+      'The path may not contain . or .. segments or backslashes, raw or percent-encoded.',
     members: (r) => ({ reason: r.reason }),
   },
   'request.url_invalid': {
@@ -105,7 +108,10 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 431,
     title: 'The request headers are too large',
     blame: 'caller',
-    detail: (r) => (r.limit === 'count' ? `Send at most ${r.max} headers.` : `Send at most ${r.max} bytes of headers.`),
+    detail: (r) =>
+      r.limit === 'count'
+        ? `Send at most ${r.max} headers.`
+        : `Send at most ${r.max} bytes of headers.`,
     members: (r) => ({ limit: r.limit, max: r.max }),
   },
   'request.method_not_allowed': {
@@ -129,7 +135,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 400,
     title: 'The body ended before it was complete',
     blame: 'caller',
-    detail: () => 'The connection broke or stalled in the middle of the body. Send the request again.',
+    detail: () =>
+      'The connection broke or stalled in the middle of the body. Send the request again.',
   },
   'auth.failed': {
     status: 401,
@@ -141,7 +148,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 400,
     title: 'Two different Weir keys were sent',
     blame: 'caller',
-    detail: () => 'Send one Weir key. The same key may stand in several places, two different ones may not.',
+    detail: () =>
+      'Send one Weir key. The same key may stand in several places, two different ones may not.',
   },
   'authz.forbidden': {
     status: 403,
@@ -161,14 +169,16 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 403,
     title: 'A deny rule forbids this call',
     blame: 'caller',
-    detail: (r) => `Deny rule ${r.rule} forbids this call for every role. Change the rule or the request.`,
+    detail: (r) =>
+      `Deny rule ${r.rule} forbids this call for every role. Change the rule or the request.`,
     members: (r) => ({ rule: r.rule }),
   },
   'routing.not_found': {
     status: 404,
     title: 'No such upstream',
     blame: 'caller',
-    detail: () => 'No upstream of yours has this name, alias or URL. Register it, or check the spelling.',
+    detail: () =>
+      'No upstream of yours has this name, alias or URL. Register it, or check the spelling.',
   },
   'routing.ambiguous': {
     status: 409,
@@ -187,7 +197,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 400,
     title: 'X-Weir-Target-Host is missing',
     blame: 'caller',
-    detail: (r) => `This upstream serves several hosts. Name one in X-Weir-Target-Host: ${r.hosts.join(', ')}.`,
+    detail: (r) =>
+      `This upstream serves several hosts. Name one in X-Weir-Target-Host: ${r.hosts.join(', ')}.`,
     members: (r) => ({ hosts: r.hosts }),
   },
   'routing.invalid_target_host': {
@@ -219,7 +230,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 500,
     title: 'A secret of the upstream cannot be opened',
     blame: 'gateway',
-    detail: () => 'The secret that the upstream is bound to is missing or cannot be opened. Store it again.',
+    detail: () =>
+      'The secret that the upstream is bound to is missing or cannot be opened. Store it again.',
   },
   'credential.unavailable': {
     status: 502,
@@ -255,21 +267,24 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 502,
     title: 'The upstream did not answer',
     blame: 'connection',
-    detail: (r) => `The connection to ${r.host} failed before an answer came. It may have received the request.`,
+    detail: (r) =>
+      `The connection to ${r.host} failed before an answer came. It may have received the request.`,
     members: (r) => ({ host: r.host }),
   },
   'timeout.request': {
     status: 504,
     title: 'The upstream did not answer in time',
     blame: 'upstream',
-    detail: (r) => `No answer began within ${r.timeoutMs} ms. The upstream may still be working on the request.`,
+    detail: (r) =>
+      `No answer began within ${r.timeoutMs} ms. The upstream may still be working on the request.`,
     members: (r) => ({ timeout_ms: r.timeoutMs }),
   },
   'response.redacted': {
     status: 502,
     title: 'The error body was withheld',
     blame: 'upstream',
-    detail: (r) => `The upstream answered ${r.upstreamStatus}; its body could not be shown without risk to a credential.`,
+    detail: (r) =>
+      `The upstream answered ${r.upstreamStatus}; its body could not be shown without risk to a credential.`,
     members: (r) => ({ upstream_status: r.upstreamStatus }),
   },
   'config.unavailable': {

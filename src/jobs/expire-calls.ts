@@ -6,7 +6,9 @@ import { retentionDeleteMax } from '../base/limits';
 /** Deletes up to `retentionDeleteMax` calls that started before `beforeMs` (epoch milliseconds); gives how many. */
 export async function expireCalls(db: D1Database, beforeMs: number): Promise<number> {
   const done = await db
-    .prepare('delete from calls where id in (select id from calls where started_at < ? order by started_at limit ?)')
+    .prepare(
+      'delete from calls where id in (select id from calls where started_at < ? order by started_at limit ?)',
+    )
     .bind(beforeMs, retentionDeleteMax)
     .run();
   return done.meta.changes;

@@ -4,7 +4,10 @@
 import type { CallRow, CallSink } from '../ports/evidence';
 
 /** Writes a whole queue batch at once; acknowledges only after it is stored. */
-export async function writeQueuedCalls(batch: MessageBatch<unknown>, sink: CallSink): Promise<void> {
+export async function writeQueuedCalls(
+  batch: MessageBatch<unknown>,
+  sink: CallSink,
+): Promise<void> {
   await sink.write(batch.messages.flatMap((m) => m.body as CallRow[]));
   batch.ackAll();
 }

@@ -40,7 +40,11 @@ export interface Config {
    * Who a token is. Refuses with `auth.failed` (unknown, expired, revoked), `config.unavailable`.
    * `background` carries the refresh at half-life.
    */
-  identify(token: string, nowMs: number, background: Background): MaybePromise<Result<Identity, Refusal>>;
+  identify(
+    token: string,
+    nowMs: number,
+    background: Background,
+  ): MaybePromise<Result<Identity, Refusal>>;
   /** Forgets what this isolate knows of a tenant and of every tenant below it: an isolate sees its own writes at once. */
   forget(tenantId: string): void;
 }

@@ -22,5 +22,9 @@ export interface PreparedCredentials {
 
 export interface Credentials {
   /** Refuses with `secret.not_found`, `auth.failed` (secret denied), `credential.unavailable`, `config.unavailable`. */
-  prepare(upstream: Upstream, tenant: TenantView, nowMs: number): MaybePromise<Result<PreparedCredentials, Refusal>>;
+  prepare(
+    upstream: Upstream,
+    tenant: TenantView,
+    nowMs: number,
+  ): MaybePromise<Result<PreparedCredentials, Refusal>>;
 }

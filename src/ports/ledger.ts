@@ -6,7 +6,7 @@
  * with the same ids would do twice, and neither is ever a yes. Implemented by `adapters/durable/`.
  * Amounts are micro-USD, times epoch milliseconds of the object's clock.
  */
-import type { LedgerConfig } from '../domain/ledger/caps';
+import type { LedgerConfig } from '../domain/ledger/config';
 import type { LedgerEntry } from '../domain/ledger/entries';
 import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../domain/ledger/operations';
 import type {

@@ -22,7 +22,10 @@ export interface Vault {
   /** A new data key for a tenant, already wrapped under the newest master key. */
   newDataKey(tenantId: string, version: number): Promise<WrappedDataKey>;
   /** Seals `value` under a tenant's data key. */
-  seal(key: WrappedDataKey, secret: { tenantId: string; id: string; value: string }): Promise<Uint8Array>;
+  seal(
+    key: WrappedDataKey,
+    secret: { tenantId: string; id: string; value: string },
+  ): Promise<Uint8Array>;
   /** The same data key under the newest master key; `null` when it already is. */
   rewrap(key: WrappedDataKey): Promise<Result<WrappedDataKey | null, Refusal>>;
   /** Version of the newest master key. */

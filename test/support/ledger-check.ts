@@ -171,13 +171,13 @@ export class Checker {
     const above = model.holds.reduce((sum, h) => sum + aboveHold(h), 0);
     holds(view.availableMicros >= -above, 'overspent above the placed amounts');
     const seen = [view.availableMicros, view.heldMicros, view.settledMicros, view.debtMicros];
-    const wanted = [model.available(), model.held(), model.settled(), model.debt];
+    const wanted = [model.available(), model.held(), model.settled(), model.coins.debt];
     same(seen, wanted, 'available, held, settled, debt');
     same(view.openHolds, model.open().length, 'open holds');
     same(view.settledTodayMicros, model.settledToday(), 'settled today');
     same(
       view.blocks.map(({ grantedMicros: _, ...block }) => block),
-      model.blocks(),
+      model.coins.shown(),
       'blocks',
     );
   }

@@ -2,7 +2,7 @@
  * Histories: what many callers, jobs and accidents do to one ledger, made from a seed alone, so
  * that one history can run on the object's own statements, in the real object and in the model.
  */
-import type { Budget, LedgerConfig } from '../../src/domain/ledger/caps.ts';
+import type { Budget, LedgerConfig } from '../../src/domain/ledger/config.ts';
 import type { EndOp, PlaceOp, RecordedAnswer, Tags } from '../../src/domain/ledger/operations.ts';
 import type { Resolution } from '../../src/domain/ledger/views.ts';
 

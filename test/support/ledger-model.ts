@@ -1,10 +1,10 @@
 /**
- * A ledger that is too simple to be wrong: every micro-USD is a coin, every rule is a search through
- * everything that ever happened. Written from the rules (decisions sections 3 to 5, issue 3), not
+ * A ledger that is too simple to be wrong: every micro-USD is a coin, every rule is a search
+ * through everything that ever happened. Written from the rules (decisions sections 3 to 5, issue 3), not
  * from the object: no counters, no snapshots, no log, no leases in order.
  */
 import type { BlockKind } from '../../src/domain/ledger/blocks.ts';
-import type { Budget, LedgerConfig } from '../../src/domain/ledger/caps.ts';
+import type { Budget, LedgerConfig } from '../../src/domain/ledger/config.ts';
 import type {
   Applied,
   Claim,
@@ -23,23 +23,10 @@ import type {
   Resolution,
   ResolveAnswer,
 } from '../../src/domain/ledger/views.ts';
+import { type Coin, Coins } from './ledger-coins.ts';
 
 const leaseMs = 120_000;
 const dayMs = 86_400_000;
-const burnOrder: readonly BlockKind[] = ['promotional', 'earned', 'purchased'];
-
-/** One micro-USD. `by`: the hold that has it in its hand. */
-interface Coin {
-  readonly block: ModelBlock;
-  where: 'free' | 'held' | 'spent';
-  by: string | null;
-}
-
-interface ModelBlock {
-  readonly id: string;
-  readonly kind: BlockKind;
-  readonly coins: Coin[];
-}
 
 /** Money that was charged at a time, for a call with these tags. `order` counts events. */
 interface Charge {
@@ -96,8 +83,7 @@ export class LedgerModel {
   /** Holds that expired, and whether a late settlement answered the question. */
   readonly reviews = new Map<string, { micros: number; closed: boolean }>();
   readonly credits = new Map<string, { kind: BlockKind; micros: number }>();
-  readonly #blocks: ModelBlock[] = [];
-  #debt = 0;
+  readonly coins = new Coins();
   #events = 0;
   #config: LedgerConfig = { version: 0, dailyCapMicros: null, budgets: [] };
   /** The event since which a dimension is counted in a window. */
@@ -105,15 +91,8 @@ export class LedgerModel {
 
   // ── money ──
 
-  /** Coins that may be taken, in the order of burning. */
-  #free(): Coin[] {
-    return burnOrder
-      .flatMap((kind) => this.#blocks.filter((block) => block.kind === kind))
-      .flatMap((block) => block.coins.filter((coin) => coin.where === 'free'));
-  }
-
   available(): number {
-    return this.#free().length - this.#debt;
+    return this.coins.free().length - this.coins.debt;
   }
 
   held(): number {
@@ -124,29 +103,12 @@ export class LedgerModel {
     return sum(this.charges.map((charge) => charge.micros));
   }
 
-  get debt(): number {
-    return this.#debt;
+  settledToday(): number {
+    return sum(this.#chargesToday().map((charge) => charge.micros));
   }
 
   open(): ModelHold[] {
     return this.holds.filter((hold) => hold.ending === null);
-  }
-
-  /** Blocks that still have a coin. */
-  blocks(): { id: string; kind: BlockKind; remainingMicros: number; heldMicros: number }[] {
-    return burnOrder
-      .flatMap((kind) => this.#blocks.filter((block) => block.kind === kind))
-      .map(({ id, kind, coins }) => ({
-        id,
-        kind,
-        remainingMicros: coins.filter((coin) => coin.where === 'free').length,
-        heldMicros: coins.filter((coin) => coin.where === 'held').length,
-      }))
-      .filter((block) => block.remainingMicros + block.heldMicros > 0);
-  }
-
-  settledToday(): number {
-    return sum(this.#chargesToday().map((charge) => charge.micros));
   }
 
   credit(id: string, kind: BlockKind, micros: number): CreditAnswer['outcome'] {
@@ -156,29 +118,12 @@ export class LedgerModel {
       return same ? 'credited' : 'id_conflict';
     }
     this.credits.set(id, { kind, micros });
-    const block: ModelBlock = { id, kind, coins: [] };
-    for (let i = 0; i < micros; i += 1) block.coins.push({ block, where: 'free', by: null });
-    this.#blocks.push(block);
-    this.#payDebt();
+    this.coins.add(id, kind, micros);
     return 'credited';
   }
 
-  /** Debt takes every free coin that it can get. */
-  #payDebt(): void {
-    for (const coin of this.#free()) {
-      if (this.#debt === 0) return;
-      coin.where = 'spent';
-      this.#debt -= 1;
-    }
-  }
-
   #charge(micros: number, tags: Tags | null, coins: readonly Coin[]): void {
-    coins.forEach((coin, i) => {
-      coin.where = i < micros ? 'spent' : 'free';
-      coin.by = null;
-    });
-    this.#debt += Math.max(0, micros - coins.length);
-    this.#payDebt();
+    this.coins.spend(coins, micros);
     if (micros > 0) {
       this.charges.push({ micros, atMs: this.nowMs, order: this.#events, tags });
     }
@@ -280,11 +225,7 @@ export class LedgerModel {
     if (standing !== null) return standing;
     const refusal = this.#refusal(op);
     if (refusal !== null) return { outcome: 'refused', refusal };
-    const coins = this.#free().slice(0, micros);
-    for (const coin of coins) {
-      coin.where = 'held';
-      coin.by = id;
-    }
+    const coins = this.coins.take(micros);
     const leaseUntilMs = this.nowMs + leaseMs;
     this.holds.push({
       id,

@@ -10,7 +10,7 @@
  *   cap MICROS                       budget DIM WINDOW SPEND CALLS [blocked=VALUE]
  *   resolve RECORD settle|free [MICROS]
  */
-import type { Budget, LedgerConfig } from '../../src/domain/ledger/caps.ts';
+import type { Budget, LedgerConfig } from '../../src/domain/ledger/config.ts';
 import type {
   Applied,
   Claim,

@@ -1,6 +1,6 @@
 /** A scenario's stage on `node:sqlite`: a core on a database and a clock of its own. */
 import type { LedgerCore } from '../../durable-objects/ledger/core.ts';
-import type { LedgerConfig } from '../../src/domain/ledger/caps.ts';
+import type { LedgerConfig } from '../../src/domain/ledger/config.ts';
 import type { Applied, EndOp, PlaceOp } from '../../src/domain/ledger/operations.ts';
 import type {
   AuditStep,

@@ -22,7 +22,10 @@ export interface Proof {
   /** What it shows, one line. */
   readonly title: string;
   /** Starts gateways and origins. `short` is the form for `npm test`: the same mechanism, fewer repetitions. */
-  readonly stage: (options: { readonly short: boolean; readonly args: readonly string[] }) => Promise<Staged>;
+  readonly stage: (options: {
+    readonly short: boolean;
+    readonly args: readonly string[];
+  }) => Promise<Staged>;
 }
 
 /** Throws with both values when they differ. */

@@ -60,7 +60,10 @@ export class RawConnection {
     const deadline = Date.now() + timeoutMs;
     while (!done()) {
       const left = deadline - Date.now();
-      if (left <= 0) throw new Error(`nothing more came within ${timeoutMs} ms; so far: ${JSON.stringify(this.bytes.toString('latin1').slice(0, 400))}`);
+      if (left <= 0)
+        throw new Error(
+          `nothing more came within ${timeoutMs} ms; so far: ${JSON.stringify(this.bytes.toString('latin1').slice(0, 400))}`,
+        );
       await new Promise<void>((resolve) => {
         const timer = setTimeout(finish, left);
         const waiters = this.#waiters;
@@ -76,7 +79,10 @@ export class RawConnection {
 
   /** Waits for one whole answer (or the end of the connection). `method` HEAD has no body. */
   async answer(method = 'GET', timeoutMs = 10_000): Promise<RawAnswer> {
-    await this.until(() => this.ended !== 'open' || readAnswer(this.bytes, method, this.ended).complete, timeoutMs);
+    await this.until(
+      () => this.ended !== 'open' || readAnswer(this.bytes, method, this.ended).complete,
+      timeoutMs,
+    );
     return readAnswer(this.bytes, method, this.ended);
   }
 
@@ -99,11 +105,18 @@ export class RawConnection {
 }
 
 /** One exchange on a connection of its own. */
-export async function exchange(port: number, request: string | Buffer, options: { method?: string; timeoutMs?: number } = {}): Promise<RawAnswer> {
+export async function exchange(
+  port: number,
+  request: string | Buffer,
+  options: { method?: string; timeoutMs?: number } = {},
+): Promise<RawAnswer> {
   const connection = await RawConnection.open(port);
   try {
     connection.send(request);
-    const method = options.method ?? (typeof request === 'string' ? request : request.toString('latin1', 0, 20)).split(' ')[0] ?? 'GET';
+    const method =
+      options.method ??
+      (typeof request === 'string' ? request : request.toString('latin1', 0, 20)).split(' ')[0] ??
+      'GET';
     return await connection.answer(method, options.timeoutMs);
   } finally {
     connection.close();
@@ -113,18 +126,36 @@ export async function exchange(port: number, request: string | Buffer, options: 
 /** Reads recorded bytes as one answer; 1xx answers are skipped. */
 export function readAnswer(bytes: Buffer, method: string, ended: RawAnswer['ended']): RawAnswer {
   const cut = bytes.indexOf('\r\n\r\n');
-  if (cut < 0) return { bytes, ended, head: '', statusLine: '', status: 0, lines: [], body: Buffer.alloc(0), complete: false };
+  if (cut < 0)
+    return {
+      bytes,
+      ended,
+      head: '',
+      statusLine: '',
+      status: 0,
+      lines: [],
+      body: Buffer.alloc(0),
+      complete: false,
+    };
   const head = bytes.toString('latin1', 0, cut);
   const [statusLine = '', ...lines] = head.split('\r\n');
   const status = Number(statusLine.split(' ')[1]);
-  if (status >= 100 && status < 200 && status !== 101) return readAnswer(bytes.subarray(cut + 4), method, ended);
+  if (status >= 100 && status < 200 && status !== 101)
+    return readAnswer(bytes.subarray(cut + 4), method, ended);
   const rest = bytes.subarray(cut + 4);
   const { body, complete } = readBody(rest, lines, method, status, ended);
   return { bytes, ended, head, statusLine, status, lines, body, complete };
 }
 
-function readBody(rest: Buffer, lines: readonly string[], method: string, status: number, ended: RawAnswer['ended']): { body: Buffer; complete: boolean } {
-  if (method === 'HEAD' || status === 204 || status === 304 || status === 101) return { body: rest, complete: true };
+function readBody(
+  rest: Buffer,
+  lines: readonly string[],
+  method: string,
+  status: number,
+  ended: RawAnswer['ended'],
+): { body: Buffer; complete: boolean } {
+  if (method === 'HEAD' || status === 204 || status === 304 || status === 101)
+    return { body: rest, complete: true };
   if (/chunked/i.test(headerOf(lines, 'transfer-encoding') ?? '')) return dechunk(rest);
   const length = headerOf(lines, 'content-length');
   if (length === null) return { body: rest, complete: ended === 'fin' };
@@ -140,7 +171,8 @@ export function dechunk(bytes: Buffer): { body: Buffer; complete: boolean } {
     if (end < 0) return { body: Buffer.concat(parts), complete: false };
     const size = Number.parseInt(bytes.toString('latin1', at, end), 16);
     if (Number.isNaN(size)) return { body: Buffer.concat(parts), complete: false };
-    if (size === 0) return { body: Buffer.concat(parts), complete: bytes.indexOf('\r\n', end + 2) >= 0 };
+    if (size === 0)
+      return { body: Buffer.concat(parts), complete: bytes.indexOf('\r\n', end + 2) >= 0 };
     if (bytes.length < end + 2 + size) {
       parts.push(bytes.subarray(end + 2));
       return { body: Buffer.concat(parts), complete: false };
@@ -158,4 +190,6 @@ export function headerOf(lines: readonly string[], name: string): string | null 
 
 /** All values of a name, one per line, in order. */
 export const headersOf = (lines: readonly string[], name: string): string[] =>
-  lines.filter((l) => l.toLowerCase().startsWith(`${name.toLowerCase()}:`)).map((l) => l.slice(l.indexOf(':') + 1).trim());
+  lines
+    .filter((l) => l.toLowerCase().startsWith(`${name.toLowerCase()}:`))
+    .map((l) => l.slice(l.indexOf(':') + 1).trim());

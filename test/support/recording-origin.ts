@@ -44,13 +44,25 @@ export interface RecordingOrigin {
 }
 
 /** An HTTP/1.1 answer with Content-Length. */
-export function reply(status: string, headers: readonly string[] = [], body: string | Buffer = ''): Buffer {
+export function reply(
+  status: string,
+  headers: readonly string[] = [],
+  body: string | Buffer = '',
+): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : body;
-  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${[...headers, `Content-Length: ${bytes.length}`].join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
+  return Buffer.concat([
+    Buffer.from(
+      `HTTP/1.1 ${status}\r\n${[...headers, `Content-Length: ${bytes.length}`].join('\r\n')}\r\n\r\n`,
+      'latin1',
+    ),
+    bytes,
+  ]);
 }
 
 /** Starts an origin on a free loopback port. */
-export async function startOrigin(initial: Answer = reply('200 OK', [], 'ok')): Promise<RecordingOrigin> {
+export async function startOrigin(
+  initial: Answer = reply('200 OK', [], 'ok'),
+): Promise<RecordingOrigin> {
   let current = initial;
   const requests: RecordedRequest[] = [];
   const connections: OriginConnection[] = [];
@@ -97,7 +109,10 @@ export async function startOrigin(initial: Answer = reply('200 OK', [], 'ok')): 
       const deadline = Date.now() + timeoutMs;
       while (requests.length < count) {
         const left = deadline - Date.now();
-        if (left <= 0) throw new Error(`${requests.length} of ${count} requests reached the origin within ${timeoutMs} ms`);
+        if (left <= 0)
+          throw new Error(
+            `${requests.length} of ${count} requests reached the origin within ${timeoutMs} ms`,
+          );
         await new Promise<void>((resolve) => {
           const timer = setTimeout(done, left);
           function done(): void {
@@ -137,7 +152,10 @@ function takeRequest(bytes: Buffer, connection: OriginConnection): RecordedReque
   if (/chunked/i.test(headerOf(lines, 'transfer-encoding') ?? '')) {
     const { body, complete } = dechunk(rest);
     if (!complete) return null;
-    const end = rest.indexOf('0\r\n\r\n', Math.max(0, rest.length - 8)) < 0 ? rest.indexOf('\r\n0\r\n\r\n') + 7 : rest.length;
+    const end =
+      rest.indexOf('0\r\n\r\n', Math.max(0, rest.length - 8)) < 0
+        ? rest.indexOf('\r\n0\r\n\r\n') + 7
+        : rest.length;
     return make(end, body);
   }
   const length = Number(headerOf(lines, 'content-length') ?? 0);

@@ -19,11 +19,24 @@ export interface Scenario {
 }
 
 /** Makes a tenant (below `parentId` when given) with an owner principal and one key. */
-export async function makeScenario(gateway: Gateway, options: { name?: string; parentId?: string; role?: string; keyFields?: object } = {}): Promise<Scenario> {
-  const tenant = await must(gateway, '/api/v1/tenants', { name: options.name ?? 'Test', ...(options.parentId === undefined ? {} : { parent_id: options.parentId }) });
+export async function makeScenario(
+  gateway: Gateway,
+  options: { name?: string; parentId?: string; role?: string; keyFields?: object } = {},
+): Promise<Scenario> {
+  const tenant = await must(gateway, '/api/v1/tenants', {
+    name: options.name ?? 'Test',
+    ...(options.parentId === undefined ? {} : { parent_id: options.parentId }),
+  });
   const at = (path: string): string => `/api/v1${path}?tenant=${tenant.id}`;
-  const principal = await must(gateway, at('/principals'), { name: 'tester', role: options.role ?? 'owner' });
-  const key = await must(gateway, at('/keys'), { name: 'key', principal_id: principal.id, ...options.keyFields });
+  const principal = await must(gateway, at('/principals'), {
+    name: 'tester',
+    role: options.role ?? 'owner',
+  });
+  const key = await must(gateway, at('/keys'), {
+    name: 'key',
+    principal_id: principal.id,
+    ...options.keyFields,
+  });
   const post: Scenario['post'] = (path, body) => must(gateway, at(path), body);
   return {
     tenantId: tenant.id,
@@ -42,6 +55,7 @@ export async function makeScenario(gateway: Gateway, options: { name?: string; p
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
 async function must(gateway: Gateway, path: string, body: unknown): Promise<any> {
   const answer = await gateway.api('POST', path, body);
-  if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  if (answer.status >= 300)
+    throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.body;
 }

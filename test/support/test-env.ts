@@ -2,7 +2,8 @@
  * Values of the Worker's environment for tests: made up, worthless, the same everywhere.
  * Used by the workerd unit project, the e2e gateway harness and the proofs.
  */
-const base64 = (fill: number): string => btoa(String.fromCharCode(...new Array<number>(32).fill(fill)));
+const base64 = (fill: number): string =>
+  btoa(String.fromCharCode(...new Array<number>(32).fill(fill)));
 
 /** The operator key of every test gateway. */
 export const operatorKey = 'operator-key-for-tests-0123456789abcdef';

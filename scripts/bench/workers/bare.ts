@@ -15,6 +15,11 @@ export default {
     const headers = new Headers(request.headers);
     headers.set('authorization', bindings.CREDENTIAL);
     const target = `http://${authority}${url.pathname}${url.search}`;
-    return fetch(target, { method: request.method, headers, body: request.body, redirect: 'manual' });
+    return fetch(target, {
+      method: request.method,
+      headers,
+      body: request.body,
+      redirect: 'manual',
+    });
   },
 };

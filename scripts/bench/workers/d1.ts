@@ -31,9 +31,14 @@ export class Database extends DurableObject {
     this.#count(queries);
     const asObjects = new URL(request.url).searchParams.get('resultsFormat') !== 'ROWS_AND_COLUMNS';
     try {
-      return Response.json(this.ctx.storage.transactionSync(() => queries.map((query) => this.#run(query, asObjects))));
+      return Response.json(
+        this.ctx.storage.transactionSync(() => queries.map((query) => this.#run(query, asObjects))),
+      );
     } catch (fault) {
-      return Response.json({ success: false, error: fault instanceof Error ? fault.message : String(fault) }, { status: 500 });
+      return Response.json(
+        { success: false, error: fault instanceof Error ? fault.message : String(fault) },
+        { status: 500 },
+      );
     }
   }
 
@@ -52,10 +57,14 @@ export class Database extends DurableObject {
   }
 
   #run({ sql, params = [] }: Query, asObjects: boolean): object {
-    const values = params.map((p) => (Array.isArray(p) ? Uint8Array.from(p as number[]) : p)) as SqlStorageValue[];
+    const values = params.map((p) =>
+      Array.isArray(p) ? Uint8Array.from(p as number[]) : p,
+    ) as SqlStorageValue[];
     const cursor = this.ctx.storage.sql.exec(sql, ...values);
     const columns = cursor.columnNames;
-    const rows = [...cursor.raw()].map((row) => row.map((v) => (v instanceof ArrayBuffer ? [...new Uint8Array(v)] : v)));
+    const rows = [...cursor.raw()].map((row) =>
+      row.map((v) => (v instanceof ArrayBuffer ? [...new Uint8Array(v)] : v)),
+    );
     const results = asObjects
       ? rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])))
       : { columns, rows };
@@ -74,7 +83,8 @@ export class Database extends DurableObject {
 }
 
 /** ConfigReader.chain: nothing but the ids and versions of one tenant chain. */
-const isVersionRead = (sql: string): boolean => /^\s*select id, version from\s*\(\s*with recursive chain/i.test(sql.replaceAll('"', ''));
+const isVersionRead = (sql: string): boolean =>
+  /^\s*select id, version from\s*\(\s*with recursive chain/i.test(sql.replaceAll('"', ''));
 
 export default {
   fetch: (request: Request, bindings: { DATABASE: DurableObjectNamespace }): Promise<Response> =>

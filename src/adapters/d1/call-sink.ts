@@ -20,7 +20,10 @@ export class D1CallSink implements CallSink {
   }
 
   async write(rows: readonly CallRow[]): Promise<void> {
-    await this.#d1.prepare(insert).bind(JSON.stringify(rows.map(columns))).run();
+    await this.#d1
+      .prepare(insert)
+      .bind(JSON.stringify(rows.map(columns)))
+      .run();
   }
 }
 
@@ -40,7 +43,9 @@ export class QueueCallSink implements CallSink {
 }
 
 const chunks = <T>(all: readonly T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
+    all.slice(i * size, (i + 1) * size),
+  );
 
 const columns = (r: CallRow): readonly (string | number | null)[] => [
   r.id,

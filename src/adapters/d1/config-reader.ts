@@ -12,7 +12,15 @@ import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
 import type { AccessKey } from '../../domain/tenancy/access';
 import type { SealedSecret } from '../../ports/vault';
 import { toAccessKey, toRoute, toUpstream } from './rows';
-import { accessKeys, denyRules, principals, routes, secrets, tenantDataKeys, upstreams } from './schema';
+import {
+  accessKeys,
+  denyRules,
+  principals,
+  routes,
+  secrets,
+  tenantDataKeys,
+  upstreams,
+} from './schema';
 
 /** The chain of a tenant, leaf first, with the versions that make up its state. */
 export interface ChainState {
@@ -66,7 +74,11 @@ export class ConfigReader {
   /** Everything a first call of a key needs; `'unknown'` when no key has the hash. */
   async key(sha256: string): Promise<KeySnapshot | 'unknown' | null> {
     const owner = await this.#within(
-      this.#db.select({ tenantId: accessKeys.tenantId }).from(accessKeys).where(eq(accessKeys.sha256, sha256)).get(),
+      this.#db
+        .select({ tenantId: accessKeys.tenantId })
+        .from(accessKeys)
+        .where(eq(accessKeys.sha256, sha256))
+        .get(),
     );
     if (owner === null) return null;
     if (owner === undefined) return 'unknown';
@@ -76,10 +88,19 @@ export class ConfigReader {
         this.#db
           .select({ key: accessKeys, role: principals.role, enabled: principals.enabled })
           .from(accessKeys)
-          .innerJoin(principals, and(eq(principals.id, accessKeys.principalId), eq(principals.tenantId, accessKeys.tenantId)))
+          .innerJoin(
+            principals,
+            and(
+              eq(principals.id, accessKeys.principalId),
+              eq(principals.tenantId, accessKeys.tenantId),
+            ),
+          )
           .where(and(eq(accessKeys.tenantId, tenantId), eq(accessKeys.sha256, sha256))),
         this.#chain(tenantId),
-        this.#db.select().from(denyRules).where(sql`${denyRules.tenantId} in (select id from ${chainSql(tenantId)})`),
+        this.#db
+          .select()
+          .from(denyRules)
+          .where(sql`${denyRules.tenantId} in (select id from ${chainSql(tenantId)})`),
       ]),
     );
     if (read === null) return null;
@@ -91,21 +112,32 @@ export class ConfigReader {
   }
 
   /** Upstreams along a chain that the leaf may see, closest first, with routes and secrets, and the chain's state at that moment. */
-  async upstreams(chain: readonly string[], query: UpstreamQuery): Promise<{ found: readonly LoadedUpstream[]; version: string } | null> {
+  async upstreams(
+    chain: readonly string[],
+    query: UpstreamQuery,
+  ): Promise<{ found: readonly LoadedUpstream[]; version: string } | null> {
     const leaf = chain[0] ?? '';
     const ids = matching(chain, query);
     const read = await this.#within(
       this.#db.batch([
         this.#db.select().from(upstreams).where(sql`${upstreams.id} in ${ids}`),
-        this.#db.select().from(routes).where(and(eq(routes.enabled, true), sql`${routes.upstreamId} in ${ids}`)),
+        this.#db
+          .select()
+          .from(routes)
+          .where(and(eq(routes.enabled, true), sql`${routes.upstreamId} in ${ids}`)),
         this.#db
           .select(secretColumns)
           .from(secrets)
           .innerJoin(
             tenantDataKeys,
-            and(eq(tenantDataKeys.tenantId, secrets.tenantId), eq(tenantDataKeys.version, secrets.dataKeyVersion)),
+            and(
+              eq(tenantDataKeys.tenantId, secrets.tenantId),
+              eq(tenantDataKeys.version, secrets.dataKeyVersion),
+            ),
           )
-          .where(and(inChain(secrets.tenantId, chain), sql`${secrets.id} in ${boundSecretIds(ids)}`)),
+          .where(
+            and(inChain(secrets.tenantId, chain), sql`${secrets.id} in ${boundSecretIds(ids)}`),
+          ),
         this.#chain(leaf),
       ]),
     );
@@ -113,9 +145,14 @@ export class ConfigReader {
     const [upstreamRows, routeRows, secretRows, chainRows] = read;
     const state = chainOf(chainRows);
     const found = upstreamRows
-      .sort((a, b) => chain.indexOf(a.tenantId) - chain.indexOf(b.tenantId) || (a.id < b.id ? -1 : 1))
+      .sort(
+        (a, b) => chain.indexOf(a.tenantId) - chain.indexOf(b.tenantId) || (a.id < b.id ? -1 : 1),
+      )
       .map((row) => {
-        const own = routeRows.filter((r) => r.upstreamId === row.id && r.tenantId === row.tenantId).map(toRoute).sort(routeOrder);
+        const own = routeRows
+          .filter((r) => r.upstreamId === row.id && r.tenantId === row.tenantId)
+          .map(toRoute)
+          .sort(routeOrder);
         const upstream = toUpstream(row, own);
         return { upstream, secrets: readableSecrets(upstream, chain, secretRows) };
       });
@@ -128,7 +165,9 @@ export class ConfigReader {
     const timer = setTimeout(() => late.resolve(null), configReadTimeoutMs);
     const failed = (fault: unknown): null => {
       const cause = fault instanceof Error ? (fault.cause ?? fault) : fault;
-      this.#report('config.read_failed', { reason: cause instanceof Error ? cause.message.slice(0, 200) : 'unknown' });
+      this.#report('config.read_failed', {
+        reason: cause instanceof Error ? cause.message.slice(0, 200) : 'unknown',
+      });
       return null;
     };
     try {
@@ -183,7 +222,10 @@ const inChain = (column: SQLWrapper, chain: readonly string[]) =>
 
 function chainOf(rows: readonly ChainRow[]): ChainState | 'gone' {
   if (rows.length === 0) return 'gone';
-  return { chain: rows.map((r) => r.id), version: rows.map((r) => `${r.id}:${r.version}`).join(' ') };
+  return {
+    chain: rows.map((r) => r.id),
+    version: rows.map((r) => `${r.id}:${r.version}`).join(' '),
+  };
 }
 
 /** No two columns of one name: a D1 batch gives rows as objects, in which the second would replace the first. */
@@ -197,11 +239,18 @@ const secretColumns = {
   wrapped: tenantDataKeys.wrapped,
 };
 
-type SecretRow = Pick<typeof secrets.$inferSelect, 'id' | 'tenantId' | 'visibility' | 'sealed' | 'dataKeyVersion'> &
+type SecretRow = Pick<
+  typeof secrets.$inferSelect,
+  'id' | 'tenantId' | 'visibility' | 'sealed' | 'dataKeyVersion'
+> &
   Pick<typeof tenantDataKeys.$inferSelect, 'masterVersion' | 'wrapped'>;
 
 /** A secret is readable by its own tenant, and by tenants below it when its visibility says so. */
-function readableSecrets(upstream: Upstream, chain: readonly string[], rows: readonly SecretRow[]): ReadonlyMap<string, SealedSecret> {
+function readableSecrets(
+  upstream: Upstream,
+  chain: readonly string[],
+  rows: readonly SecretRow[],
+): ReadonlyMap<string, SealedSecret> {
   const out = new Map<string, SealedSecret>();
   const level = chain.indexOf(upstream.tenantId);
   for (const secret of rows) {

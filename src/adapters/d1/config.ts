@@ -5,7 +5,16 @@
  * workerd trap: never await a promise of another request, so every cold caller reads for itself; only the background refresh is single.
  * Implements ports/config.ts. Called by wiring.ts.
  */
-import { configRetryMs, keyCacheMax, staleConfigMaxMs, tenantKeysMax, tenantLookupsMax, tenantViewsMax, unknownKeysMax, unknownKeyTtlMs } from '../../base/limits';
+import {
+  configRetryMs,
+  keyCacheMax,
+  staleConfigMaxMs,
+  tenantKeysMax,
+  tenantLookupsMax,
+  tenantViewsMax,
+  unknownKeysMax,
+  unknownKeyTtlMs,
+} from '../../base/limits';
 import { Lru } from '../../base/lru';
 import { err, type MaybePromise, ok, type Result } from '../../base/result';
 import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
@@ -45,17 +54,32 @@ export class D1Config implements Config {
   readonly #views = new Lru<string, View>(tenantViewsMax);
   readonly #tenantOfHash = new Lru<string, string>(keyCacheMax);
 
-  constructor(options: { reader: ConfigReader; mint: Pick<TokenMint, 'genuine'>; ttlMs: number; nowMs: () => number }) {
+  constructor(options: {
+    reader: ConfigReader;
+    mint: Pick<TokenMint, 'genuine'>;
+    ttlMs: number;
+    nowMs: () => number;
+  }) {
     this.#reader = options.reader;
     this.#mint = options.mint;
     this.#ttlMs = options.ttlMs;
     this.#nowMs = options.nowMs;
   }
 
-  identify(token: string, nowMs: number, background: Background): MaybePromise<Result<Identity, Refusal>> {
+  identify(
+    token: string,
+    nowMs: number,
+    background: Background,
+  ): MaybePromise<Result<Identity, Refusal>> {
     const seen = this.#recognised.get(token);
-    if (seen !== undefined && seen.untilMs > nowMs && !seen.view.dropped && seen.view.ageMs(nowMs) < this.#ttlMs) {
-      if (seen.view.ageMs(nowMs) * 2 >= this.#ttlMs) this.#refreshBehind(seen.view, nowMs, background);
+    if (
+      seen !== undefined &&
+      seen.untilMs > nowMs &&
+      !seen.view.dropped &&
+      seen.view.ageMs(nowMs) < this.#ttlMs
+    ) {
+      if (seen.view.ageMs(nowMs) * 2 >= this.#ttlMs)
+        this.#refreshBehind(seen.view, nowMs, background);
       return usable(seen.identity, nowMs);
     }
     return this.#identifyCold(token, nowMs, background);
@@ -66,9 +90,14 @@ export class D1Config implements Config {
     this.#unknown.purge(() => true);
   }
 
-  async #identifyCold(token: string, nowMs: number, background: Background): Promise<Result<Identity, Refusal>> {
+  async #identifyCold(
+    token: string,
+    nowMs: number,
+    background: Background,
+  ): Promise<Result<Identity, Refusal>> {
     this.#recognised.purge((seen) => seen.untilMs <= nowMs || seen.view.dropped);
-    if (!isToken(token) || !(await this.#mint.genuine(token))) return err({ code: 'auth.failed', reason: 'malformed' });
+    if (!isToken(token) || !(await this.#mint.genuine(token)))
+      return err({ code: 'auth.failed', reason: 'malformed' });
     const hash = await tokenHash(token);
     if ((this.#unknown.get(hash) ?? 0) > nowMs) return err(unknown);
     const known = await this.#viewOfKnownKey(hash, nowMs, background);
@@ -148,7 +177,8 @@ export class D1Config implements Config {
 function usable(identity: Identity, nowMs: number): Result<Identity, Refusal> {
   const { key } = identity;
   if (key.revoked) return err({ code: 'auth.failed', reason: 'revoked' });
-  if (key.expiresAtMs !== null && key.expiresAtMs <= nowMs) return err({ code: 'auth.failed', reason: 'expired' });
+  if (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)
+    return err({ code: 'auth.failed', reason: 'expired' });
   return ok(identity);
 }
 
@@ -201,12 +231,18 @@ class View implements TenantView {
     return ok(this.#secrets.get(upstream) ?? new Map());
   }
 
-  #find(cacheKey: string, query: UpstreamQuery): MaybePromise<Result<readonly Upstream[], Refusal>> {
+  #find(
+    cacheKey: string,
+    query: UpstreamQuery,
+  ): MaybePromise<Result<readonly Upstream[], Refusal>> {
     const cached = this.#lookups.get(cacheKey);
     return cached === undefined ? this.#load(cacheKey, query) : ok(cached);
   }
 
-  async #load(cacheKey: string, query: UpstreamQuery): Promise<Result<readonly Upstream[], Refusal>> {
+  async #load(
+    cacheKey: string,
+    query: UpstreamQuery,
+  ): Promise<Result<readonly Upstream[], Refusal>> {
     const read = await this.#reader.upstreams(this.chain, query);
     if (read === null) return err(unavailable);
     const found = read.found.map((loaded: LoadedUpstream) => {

@@ -3,19 +3,31 @@
  * Promises: what was validated when it was written is read as it was written. Called by the D1 adapters.
  */
 import type { Binding, HeaderRules, Route, Upstream } from '../../domain/catalog/upstream';
-import { type AccessKey, type Permission, permissions, type Role } from '../../domain/tenancy/access';
+import {
+  type AccessKey,
+  type Permission,
+  permissions,
+  type Role,
+} from '../../domain/tenancy/access';
 import type { accessKeys, routes, upstreams } from './schema';
 
 const known: ReadonlySet<string> = new Set(permissions);
 
 /** An access key with its principal's role; a key of a disabled principal reads as revoked. */
-export function toAccessKey(row: typeof accessKeys.$inferSelect, role: Role, principalEnabled: boolean): AccessKey {
+export function toAccessKey(
+  row: typeof accessKeys.$inferSelect,
+  role: Role,
+  principalEnabled: boolean,
+): AccessKey {
   return {
     id: row.id,
     tenantId: row.tenantId,
     principalId: row.principalId,
     role,
-    permissions: row.permissions === null ? null : row.permissions.filter((p): p is Permission => known.has(p)),
+    permissions:
+      row.permissions === null
+        ? null
+        : row.permissions.filter((p): p is Permission => known.has(p)),
     upstreamAccess: row.upstreamAccess,
     projectAccess: row.projectAccess,
     expiresAtMs: row.expiresAt,
@@ -36,7 +48,10 @@ export function toRoute(row: typeof routes.$inferSelect): Route {
 }
 
 /** An upstream with its routes in matching order. */
-export function toUpstream(row: typeof upstreams.$inferSelect, ownRoutes: readonly Route[]): Upstream {
+export function toUpstream(
+  row: typeof upstreams.$inferSelect,
+  ownRoutes: readonly Route[],
+): Upstream {
   return {
     id: row.id,
     tenantId: row.tenantId,

@@ -31,20 +31,26 @@ export class BufferedCallLog implements CallLog {
   readonly #nowMs: () => number;
   readonly #wait: (ms: number) => Promise<unknown>;
 
-  constructor(options: { sink: CallSink; nowMs: () => number; wait: (ms: number) => Promise<unknown> }) {
+  constructor(options: {
+    sink: CallSink;
+    nowMs: () => number;
+    wait: (ms: number) => Promise<unknown>;
+  }) {
     this.#sink = options.sink;
     this.#nowMs = options.nowMs;
     this.#wait = options.wait;
   }
 
   push(row: CallRow, background: Background): void {
-    if (this.#rows.length === 0) this.#flushDueMs = row.startedAtMs + row.latencyMs + callLogFlushMs;
+    if (this.#rows.length === 0)
+      this.#flushDueMs = row.startedAtMs + row.latencyMs + callLogFlushMs;
     this.#rows.push(row);
     this.#trim();
     const nowMs = row.startedAtMs + row.latencyMs;
     // The context of a call whose client left should end soon: its upstream connection ends with it.
     if (row.outcome === 'cancelled') this.#flushDueMs = nowMs;
-    if (this.#rows.length >= callLogBatchMax && !this.#isWriting(nowMs)) background(this.#writeBatch());
+    if (this.#rows.length >= callLogBatchMax && !this.#isWriting(nowMs))
+      background(this.#writeBatch());
     this.#keep(nowMs, background);
   }
 

@@ -4,6 +4,9 @@
  */
 
 /** Writes one line. */
-export function report(event: string, facts: Readonly<Record<string, string | number | null>>): void {
+export function report(
+  event: string,
+  facts: Readonly<Record<string, string | number | null>>,
+): void {
   console.log(JSON.stringify({ event, ...facts }));
 }

@@ -27,20 +27,33 @@ export class VaultCredentials implements Credentials {
   readonly #ttlMs: number;
   readonly #opened = new Lru<string, Opened>(openedSecretsMax);
 
-  constructor(options: { vault: Pick<Vault, 'open'>; platformSettings: ReadonlyMap<string, string>; ttlMs: number }) {
+  constructor(options: {
+    vault: Pick<Vault, 'open'>;
+    platformSettings: ReadonlyMap<string, string>;
+    ttlMs: number;
+  }) {
     this.#vault = options.vault;
     this.#settings = options.platformSettings;
     this.#ttlMs = options.ttlMs;
   }
 
-  prepare(upstream: Upstream, tenant: TenantView, nowMs: number): MaybePromise<Result<PreparedCredentials, Refusal>> {
+  prepare(
+    upstream: Upstream,
+    tenant: TenantView,
+    nowMs: number,
+  ): MaybePromise<Result<PreparedCredentials, Refusal>> {
     const opened = this.#opened.get(upstream.id);
     // The same configuration object: a changed upstream or secret makes a new one.
-    if (opened !== undefined && opened.upstream === upstream && opened.untilMs > nowMs) return ok(opened.credentials);
+    if (opened !== undefined && opened.upstream === upstream && opened.untilMs > nowMs)
+      return ok(opened.credentials);
     return this.#open(upstream, tenant, nowMs);
   }
 
-  async #open(upstream: Upstream, tenant: TenantView, nowMs: number): Promise<Result<PreparedCredentials, Refusal>> {
+  async #open(
+    upstream: Upstream,
+    tenant: TenantView,
+    nowMs: number,
+  ): Promise<Result<PreparedCredentials, Refusal>> {
     this.#opened.purge((opened) => opened.untilMs <= nowMs);
     const sealed = await tenant.secretsOf(upstream);
     if (!sealed.ok) return sealed;
@@ -56,18 +69,28 @@ export class VaultCredentials implements Credentials {
       for (const secret of made.value.secrets) secrets.add(secret);
     }
     const { header: headers, query, json } = rendered;
-    const credentials: PreparedCredentials = { headers, query, json, masks: [...secrets].map(prepareMask) };
+    const credentials: PreparedCredentials = {
+      headers,
+      query,
+      json,
+      masks: [...secrets].map(prepareMask),
+    };
     this.#opened.set(upstream.id, { upstream, credentials, untilMs: nowMs + this.#ttlMs });
     return ok(credentials);
   }
 
-  async #valueOf(binding: Binding, sealed: ReadonlyMap<string, SealedSecret>): Promise<Result<string | null, Refusal>> {
+  async #valueOf(
+    binding: Binding,
+    sealed: ReadonlyMap<string, SealedSecret>,
+  ): Promise<Result<string | null, Refusal>> {
     switch (binding.source.kind) {
       case 'constant':
         return ok(null);
       case 'platform_setting': {
         const value = this.#settings.get(binding.source.setting);
-        return value === undefined ? err({ code: 'credential.unavailable', reason: 'platform_setting' }) : ok(value);
+        return value === undefined
+          ? err({ code: 'credential.unavailable', reason: 'platform_setting' })
+          : ok(value);
       }
       case 'secret': {
         const secret = sealed.get(binding.source.secretId);

@@ -35,7 +35,10 @@ export class TokenMint {
     const { version, body, check } = splitToken(token);
     const secret = this.#secrets.find((s) => s.version === version);
     if (secret === undefined) return false;
-    return crypto.subtle.timingSafeEqual(encoder.encode(await this.#check(secret, body)), encoder.encode(check));
+    return crypto.subtle.timingSafeEqual(
+      encoder.encode(await this.#check(secret, body)),
+      encoder.encode(check),
+    );
   }
 
   async #check(secret: CheckSecrets[number], body: string): Promise<string> {

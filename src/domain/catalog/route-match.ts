@@ -11,7 +11,8 @@ export function matchRoute(routes: readonly Route[], method: string, path: strin
   for (const route of routes) {
     if (!route.methods.includes(method)) continue;
     if (!covers(route.path, asked)) continue;
-    if (route.suffixMode === 'disabled' && asked !== route.path && asked !== `${route.path}/`) continue;
+    if (route.suffixMode === 'disabled' && asked !== route.path && asked !== `${route.path}/`)
+      continue;
     return route;
   }
   return null;

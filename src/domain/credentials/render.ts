@@ -15,7 +15,10 @@ export interface RenderedValue {
 const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
 
 /** Renders one binding from the value of its source (`null` for a constant). `injector` is the only fault. */
-export function render(binding: Binding, sourceValue: string | null): Result<RenderedValue, 'injector'> {
+export function render(
+  binding: Binding,
+  sourceValue: string | null,
+): Result<RenderedValue, 'injector'> {
   if (sourceValue === null) return ok({ value: binding.format ?? '', secrets: [] });
   const field = binding.source.kind === 'secret' ? binding.source.field : null;
   const secret = field === null ? sourceValue : stringField(sourceValue, field);
@@ -36,7 +39,10 @@ function inject(binding: Binding, secret: string): RenderedValue {
       return { value: `Basic ${pair}`, secrets: [secret, pair, ...basicParts(secret)] };
     }
     case 'custom':
-      return { value: (binding.format ?? '{secret}').replaceAll('{secret}', () => secret), secrets: [secret] };
+      return {
+        value: (binding.format ?? '{secret}').replaceAll('{secret}', () => secret),
+        secrets: [secret],
+      };
   }
 }
 
@@ -46,15 +52,18 @@ function basicParts(pair: string): string[] {
   return pair.includes(':') && password.length >= 6 ? [password] : [];
 }
 
-const base64Utf8 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+const base64Utf8 = (text: string): string =>
+  btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 /** A header value is bytes: only ASCII is unambiguous, and no control character may pass. */
-const isHeaderSafe = (value: string): boolean => !controlBytes.test(value) && /^[\x09\x20-\x7e]*$/.test(value);
+const isHeaderSafe = (value: string): boolean =>
+  !controlBytes.test(value) && /^[\x09\x20-\x7e]*$/.test(value);
 
 function stringField(json: string, field: string): string | null {
   try {
     const document: unknown = JSON.parse(json);
-    if (typeof document !== 'object' || document === null || !Object.hasOwn(document, field)) return null;
+    if (typeof document !== 'object' || document === null || !Object.hasOwn(document, field))
+      return null;
     const value: unknown = Reflect.get(document, field);
     return typeof value === 'string' ? value : null;
   } catch {

@@ -6,7 +6,7 @@
  */
 import { assert } from '../../base/assert';
 import type { BlockKind } from './blocks';
-import type { LedgerConfig } from './caps';
+import type { LedgerConfig } from './config';
 import type { Ending, Tags } from './operations';
 
 /** One change. Amounts in micro-USD. */

@@ -6,7 +6,7 @@
  */
 import { assert } from '../../base/assert';
 import { type Block, Purse } from './blocks';
-import { type LedgerConfig, noLimits } from './caps';
+import { type LedgerConfig, noLimits } from './config';
 import type { EndedHold, Hold } from './holds';
 import { type Counter, Tally } from './tally';
 

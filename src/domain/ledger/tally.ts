@@ -4,7 +4,7 @@
  * count whichever day they were placed on; a call counts when it is placed and stays counted.
  * Must never: count a refused call. Pure. Called by `transitions.ts`; judged by `caps.ts`.
  */
-import type { Budget } from './caps';
+import type { Budget } from './config';
 import type { Tags } from './operations';
 
 /** One day, milliseconds; days of Unix time are UTC days. */

@@ -3,7 +3,7 @@
  * Made by the object's `core.ts`; read by the control plane, the journal job and the audit.
  */
 import type { BlockKind } from './blocks';
-import type { LedgerConfig } from './caps';
+import type { LedgerConfig } from './config';
 import type { LogRow } from './entries';
 import type { RecordState, Tags } from './operations';
 

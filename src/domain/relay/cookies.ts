@@ -18,7 +18,8 @@ export function withoutOwnCookies(value: string): string | null {
 }
 
 /** Whether a Set-Cookie value sets one of our cookies. */
-export const setsOwnCookie = (setCookie: string): boolean => isOwn(setCookie.split(';', 1)[0] ?? '');
+export const setsOwnCookie = (setCookie: string): boolean =>
+  isOwn(setCookie.split(';', 1)[0] ?? '');
 
 function isOwn(pair: string): boolean {
   const name = pair.split('=', 1)[0]?.trim();

@@ -55,4 +55,9 @@ export function dropsFromAnswer(name: string): boolean {
 }
 
 /** Names that no binding and no header rule may touch: framing and routing belong to the gateway. */
-export const untouchableHeaders: ReadonlySet<string> = new Set([...hopByHop, 'host', 'content-length', 'expect']);
+export const untouchableHeaders: ReadonlySet<string> = new Set([
+  ...hopByHop,
+  'host',
+  'content-length',
+  'expect',
+]);

@@ -45,7 +45,9 @@ export function scanHeaders(
   clientIp: ReadonlySet<string>,
 ): Result<HeaderScan, Refusal> {
   const scanner = new Scanner(clientIp);
-  headers.forEach((value, name) => scanner.see(name, value));
+  headers.forEach((value, name) => {
+    scanner.see(name, value);
+  });
   return scanner.found();
 }
 
@@ -141,7 +143,8 @@ class Scanner implements HeaderScan {
   /** What is left of a header that had something of ours in it. */
   #keep(name: string, rest: string | null): void {
     if (rest === null) this.drop.push(name);
-    else if (rest.includes(replacement)) this.#refuse({ code: 'request.header_invalid', header: name });
+    else if (rest.includes(replacement))
+      this.#refuse({ code: 'request.header_invalid', header: name });
     else this.rewrite.push([name, rest]);
   }
 

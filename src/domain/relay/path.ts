@@ -10,7 +10,8 @@ export function pathFault(path: string): 'dot_segment' | 'backslash' | null {
   if (!path.includes('.') && !path.includes('\\') && !path.includes('%')) return null;
   const decoded = path.includes('%') ? decodeOnce(path) : path;
   if (path.includes('\\') || decoded.includes('\\')) return 'backslash';
-  for (const segment of decoded.split('/')) if (segment === '.' || segment === '..') return 'dot_segment';
+  for (const segment of decoded.split('/'))
+    if (segment === '.' || segment === '..') return 'dot_segment';
   return null;
 }
 
@@ -19,7 +20,9 @@ export function decodeOnce(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    return path.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    return path.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
   }
 }
 

@@ -8,7 +8,14 @@ export const roles = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof roles)[number];
 
 /** What a key may be allowed. `call:invoke` is the data plane; the rest is the management API. */
-export const permissions = ['call:invoke', 'config:read', 'config:write', 'secret:write', 'access:write', 'call:read'] as const;
+export const permissions = [
+  'call:invoke',
+  'config:read',
+  'config:write',
+  'secret:write',
+  'access:write',
+  'call:read',
+] as const;
 export type Permission = (typeof permissions)[number];
 
 const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
@@ -35,19 +42,29 @@ export interface AccessKey {
 
 /** Whether the key's role grants `permission` and the key does not narrow it away. */
 export function may(key: Pick<AccessKey, 'role' | 'permissions'>, permission: Permission): boolean {
-  return granted[key.role].has(permission) && (key.permissions === null || key.permissions.includes(permission));
+  return (
+    granted[key.role].has(permission) &&
+    (key.permissions === null || key.permissions.includes(permission))
+  );
 }
 
 /** Whether `role` may manage somebody of role `other`: only an owner makes or changes an owner. */
 export function outranks(role: Role, other: Role): boolean {
-  return role === 'owner' || roles.indexOf(role) < roles.indexOf(other) || (role === 'admin' && other === 'admin');
+  return (
+    role === 'owner' ||
+    roles.indexOf(role) < roles.indexOf(other) ||
+    (role === 'admin' && other === 'admin')
+  );
 }
 
 /**
  * The access lists of a key against one upstream: both lists must pass, `null` means all.
  * An owner is not bound by them (digest A7). An upstream without a project passes any project list only when there is none.
  */
-export function mayUse(key: AccessKey, upstream: { readonly id: string; readonly projectId: string | null }): boolean {
+export function mayUse(
+  key: AccessKey,
+  upstream: { readonly id: string; readonly projectId: string | null },
+): boolean {
   if (key.role === 'owner') return true;
   if (key.upstreamAccess !== null && !key.upstreamAccess.includes(upstream.id)) return false;
   if (key.projectAccess === null) return true;

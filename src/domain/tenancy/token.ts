@@ -44,6 +44,7 @@ export function tokenBody(version: string, random: Uint8Array): string | null {
 /** The check characters of an HMAC, base 62 of its leading bytes (about 59 bits). */
 export function checkText(mac: Uint8Array): string {
   let out = '';
-  for (let i = 0; i < checkChars; i++) out += tokenAlphabet.charAt((((mac[2 * i] ?? 0) << 8) | (mac[2 * i + 1] ?? 0)) % 62);
+  for (let i = 0; i < checkChars; i++)
+    out += tokenAlphabet.charAt((((mac[2 * i] ?? 0) << 8) | (mac[2 * i + 1] ?? 0)) % 62);
   return out;
 }

@@ -7,7 +7,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { env } from 'cloudflare:workers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
-import type { LedgerConfig } from '../../../src/domain/ledger/caps';
+import type { LedgerConfig } from '../../../src/domain/ledger/config';
 import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
 import type { AuditStep, Resolution } from '../../../src/domain/ledger/views';
 import { scenarios } from '../../support/ledger-scenario-list';

@@ -1,7 +1,8 @@
 /** Our compact form of the Public Suffix List against a well-kept library that reads the same list. */
+
+import tree from 'weir:public-suffixes';
 import { getDomain } from 'tldts';
 import { describe, expect, it } from 'vitest';
-import tree from 'weir:public-suffixes';
 import { isRegistrable } from '../../../../src/domain/egress/public-suffix';
 
 describe('public suffixes', () => {
@@ -27,7 +28,12 @@ describe('public suffixes', () => {
 
   it('agrees with tldts on every top label and what hangs below it, but for rules that one of the two lists does not have yet', () => {
     const labels = [...tree.matchAll(/[a-z0-9-]{2,}/g)].map(([label]) => label.replace(/-$/, ''));
-    const names = labels.flatMap((label) => [`${label}.com`, `x.${label}.jp`, `x.${label}.co.uk`, `${label}.io`]);
+    const names = labels.flatMap((label) => [
+      `${label}.com`,
+      `x.${label}.jp`,
+      `x.${label}.co.uk`,
+      `${label}.io`,
+    ]);
     const differing = names.filter(
       (name) => isRegistrable(name) !== (getDomain(name, { allowPrivateDomains: true }) !== null),
     );

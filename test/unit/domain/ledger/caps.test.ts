@@ -1,12 +1,12 @@
 /** Caps: which "no" comes first, and what a configuration may say. */
 import { describe, expect, it } from 'vitest';
+import { judgeCaps } from '../../../../src/domain/ledger/caps';
 import {
   type Budget,
   configFault,
-  judgeCaps,
   type LedgerConfig,
   noLimits,
-} from '../../../../src/domain/ledger/caps';
+} from '../../../../src/domain/ledger/config';
 import type { LogOp } from '../../../../src/domain/ledger/entries';
 import type { PlaceOp, Tags } from '../../../../src/domain/ledger/operations';
 import { LedgerState } from '../../../../src/domain/ledger/state';
