@@ -15,7 +15,7 @@ import {
 } from '../../src/base/limits';
 import { blockKinds } from '../../src/domain/ledger/blocks';
 import { configFault, type LedgerConfig } from '../../src/domain/ledger/config';
-import type { LedgerEntry, LogOp } from '../../src/domain/ledger/entries';
+import { entriesOf, type LedgerEntry, type LogOp } from '../../src/domain/ledger/entries';
 import {
   type Applied,
   type EndOp,
@@ -145,9 +145,7 @@ export class LedgerCore {
 
   /** Entries of the rows behind `afterSeq` that are still in the object; whole rows only. */
   entries(afterSeq: number): readonly LedgerEntry[] {
-    return this.#loaded()
-      .journal.rows(afterSeq, pageSizeMax)
-      .flatMap(({ seq, atMs, ops }) => ops.map((op, index) => ({ seq, index, atMs, op })));
+    return this.#loaded().journal.rows(afterSeq, pageSizeMax).flatMap(entriesOf);
   }
 
   /** Idempotency records behind `after`, by id. */

@@ -66,10 +66,11 @@ export class Journal {
       const rows = this.rows(state.seq, Math.min(pageRows, until - state.seq));
       for (const row of rows) {
         assert(row.seq === state.seq + 1, 'the log has a gap');
-        for (const op of row.ops) applyOp(state, op, row.atMs);
+        const changes = decodeOps(row.ops);
+        for (const op of changes) applyOp(state, op, row.atMs);
         state.seq = row.seq;
         state.atMs = row.atMs;
-        ops += row.ops.length;
+        ops += changes.length;
         assertRow(state, row);
       }
       if (rows.length === 0 || state.seq >= until) return ops;
@@ -167,7 +168,7 @@ function rowOf(row: SqlRow): LogRow {
     availableMicros: integer(row, 'available'),
     heldMicros: integer(row, 'held'),
     settledMicros: integer(row, 'settled'),
-    ops: decodeOps(text(row, 'ops')),
+    ops: text(row, 'ops'),
   };
 }
 

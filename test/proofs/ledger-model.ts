@@ -21,6 +21,8 @@ import { holds, type Proof, type Row, same } from '../support/proof.ts';
 
 const coreFile = 'durable-objects/ledger/core.ts';
 const objectFile = 'test/unit/durable-objects/ledger-object.ts';
+/** Histories of real objects that run side by side: they wait for the disk, not for each other. */
+const objectsAtOnce = 5;
 /** Histories within which every mutant has to be seen. */
 const mutantHistoriesMax = 200;
 
@@ -180,8 +182,12 @@ function objectRows(small: Miniflare, live: Miniflare, { from, objectCount }: Op
     {
       name: `${objectCount} histories through the real object agree with the model`,
       run: async () => {
-        for (let seed = from; seed < from + objectCount; seed += 1)
-          await objectHistory(small, seed);
+        for (let seed = from; seed < from + objectCount; seed += objectsAtOnce) {
+          const seeds = Array.from({ length: objectsAtOnce }, (_, i) => seed + i);
+          await Promise.all(
+            seeds.filter((s) => s < from + objectCount).map((s) => objectHistory(small, s)),
+          );
+        }
         return `seeds ${from} to ${from + objectCount - 1}`;
       },
     },

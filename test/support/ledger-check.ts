@@ -3,7 +3,7 @@
  * guarantees that need no model: money conserved, each hold ends once, repeats equal, nothing spent
  * above what was placed except by a settlement that says so.
  */
-import type { LogRow } from '../../src/domain/ledger/entries.ts';
+import type { LogOp, LogRow } from '../../src/domain/ledger/entries.ts';
 import type { EndAnswer, EndOp, PlaceAnswer, PlaceOp } from '../../src/domain/ledger/operations.ts';
 import type {
   AuditStep,
@@ -194,7 +194,7 @@ export class Checker {
   #checkJournal(): void {
     const counts = new Map<string, number>();
     let settled = 0;
-    for (const [op, id, micros] of this.#journal.flatMap((row) => row.ops)) {
+    for (const [op, id, micros] of this.#journal.flatMap((row) => JSON.parse(row.ops) as LogOp[])) {
       const ends = op === 'settle' || op === 'release' || op === 'expire';
       if (op === 'settle' || op === 'late_settle') settled += Number(micros);
       if (!ends && op !== 'place' && op !== 'late_settle') continue;

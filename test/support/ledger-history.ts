@@ -265,7 +265,7 @@ class Maker {
     const bytes = random.below(20);
     const answer: RecordedAnswer = {
       status: 200 + random.below(3),
-      headers: [['x-n', String(random.below(100))]],
+      headers: ['x-n', String(random.below(100))],
       body: inline ? new Uint8Array(bytes).fill(random.below(256)) : null,
       bodyRef: inline ? null : `r2/${recordId}`,
       bodyBytes: inline ? bytes : 300_000,

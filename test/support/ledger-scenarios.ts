@@ -86,7 +86,7 @@ function endOf([op, id = '', a, b]: readonly string[]): EndOp {
       return ['renew', id];
     case 'record': {
       const body = new TextEncoder().encode(`answer ${a}`);
-      const headers = [['content-type', 'text/plain']] as const;
+      const headers = ['content-type', 'text/plain'];
       const costMicros = Number(b);
       const bodyBytes = body.byteLength;
       return [

@@ -4,7 +4,7 @@
  * of a rule is a new kind of entry. Must never: need anything but the entries before it.
  * Written by the object's `turn.ts`; read by replay, audit, the journal copy in D1 and the views.
  */
-import { assert } from '../../base/assert';
+import { assert, assertNever } from '../../base/assert';
 import type { BlockKind } from './blocks';
 import type { LedgerConfig } from './config';
 import type { Ending, Tags } from './operations';
@@ -46,16 +46,70 @@ export interface LogRow {
   readonly availableMicros: number;
   readonly heldMicros: number;
   readonly settledMicros: number;
-  readonly ops: readonly LogOp[];
+  /** The changes as {@link encodeOps} writes them. */
+  readonly ops: string;
 }
 
-/** One change as the views show it. */
+/** One change as the views show it; `null` where a kind has no such thing. */
 export interface LedgerEntry {
   readonly seq: number;
   /** Position in its row. */
   readonly index: number;
   readonly atMs: number;
-  readonly op: LogOp;
+  readonly kind: LogOp[0];
+  /** Of the hold, grant or top-up. */
+  readonly id: string | null;
+  /** What was credited, placed or charged. */
+  readonly micros: number | null;
+  /** The hold that it ended. */
+  readonly heldMicros: number | null;
+  readonly keyId: string | null;
+  readonly tags: Tags | null;
+  /** Kind of a block, reason of a release. */
+  readonly note: string | null;
+}
+
+/** The entries of one row. */
+export function entriesOf({ seq, atMs, ops }: LogRow): readonly LedgerEntry[] {
+  return decodeOps(ops).map((op, index) => ({ ...blank, ...shown(op), seq, index, atMs }));
+}
+
+type Shown = Omit<LedgerEntry, 'seq' | 'index' | 'atMs'>;
+
+const blank: Omit<Shown, 'kind'> = {
+  id: null,
+  micros: null,
+  heldMicros: null,
+  keyId: null,
+  tags: null,
+  note: null,
+};
+
+function shown(op: LogOp): Partial<Shown> & Pick<Shown, 'kind'> {
+  const [kind] = op;
+  switch (op[0]) {
+    case 'grant':
+      return { kind, id: op[1], micros: op[2], note: op[3] };
+    case 'top_up':
+      return { kind, id: op[1], micros: op[2] };
+    case 'place':
+      return { kind, id: op[1], micros: op[2], keyId: op[3], tags: op[4] };
+    case 'renew':
+      return { kind, id: op[1] };
+    case 'settle':
+      return { kind, id: op[1], micros: op[2], heldMicros: op[3] };
+    case 'release':
+      return { kind, id: op[1], heldMicros: op[2], note: op[3] };
+    case 'expire':
+      return { kind, id: op[1], heldMicros: op[2] };
+    case 'late_settle':
+      return { kind, id: op[1], micros: op[2], tags: op[6] };
+    case 'configure':
+    case 'grace':
+      return { kind };
+    default:
+      return assertNever(op);
+  }
 }
 
 /** The text of a row's changes. */

@@ -175,11 +175,10 @@ export const guarded = (parts: Partial<GuardedCall> = {}): GuardedCall => ({
   ...parts,
 });
 
-export const answered = (parts: Partial<AnsweredCall> = {}): AnsweredCall => ({
-  ...guarded(parts),
-  answer: new Response('ok'),
-  ...parts,
-});
+export function answered(parts: Partial<AnsweredCall> = {}): AnsweredCall {
+  const answer = parts.answer ?? new Response('ok');
+  return { ...guarded(parts), answer, status: answer.status, ...parts };
+}
 
 export function evidenced(parts: Partial<EvidencedCall> = {}): EvidencedCall {
   const call = answered(parts);

@@ -5,12 +5,12 @@
 import { OrgLedger } from '../../../durable-objects/org-ledger';
 import { historyOf, type Step, startMs } from '../../support/ledger-history';
 
-/** The histories' clock; `null`: the real one. Object and Worker are in one isolate. */
-let virtualMs: number | null = null;
+/** Clocks of the objects that play a history, by name. Object and Worker are in one isolate. */
+const clocks = new Map<string, number>();
 
 export class TestLedger extends OrgLedger {
   protected override nowMs(): number {
-    return virtualMs ?? super.nowMs();
+    return clocks.get(this.ctx.id.name ?? '') ?? super.nowMs();
   }
 
   /** Dies as an eviction does: memory is gone, the disk stays. */
@@ -47,6 +47,7 @@ async function run(stub: Stub, step: Step): Promise<unknown> {
     case 'apply':
       return Promise.all(step.calls.map((call) => stub.apply(call.ends, call.places)));
     case 'die':
+    case 'lose_answer':
       return stub.apply(step.call.ends, step.call.places);
     case 'credit':
       return step.kind === 'purchased'
@@ -75,22 +76,39 @@ async function run(stub: Stub, step: Step): Promise<unknown> {
   }
 }
 
+/** Steps of one call each: what is sent after them arrives after them. */
+const single = new Set<Step['do']>([
+  'apply',
+  'die',
+  'lose_answer',
+  'credit',
+  'configure',
+  'resolve',
+]);
+
+/** A step and the books after it; sent together where the order is sure, to wait for one commit. */
+async function see(stub: Stub, step: Step): Promise<unknown> {
+  const answer = run(stub, step);
+  if (!single.has(step.do)) await answer;
+  const view = stub.view();
+  return { answer: await answer, view: await view };
+}
+
 async function history(env: Env, seed: number): Promise<unknown> {
-  virtualMs = startMs;
+  const name = `seed ${seed}`;
+  let nowMs = startMs;
   const seen: unknown[] = [];
-  let stub = env.LEDGER.getByName(`seed ${seed}`);
+  let stub = env.LEDGER.getByName(name);
   const restart = async (): Promise<void> => {
     await evict(stub);
-    stub = env.LEDGER.getByName(`seed ${seed}`);
+    stub = env.LEDGER.getByName(name);
   };
   for (const step of historyOf(seed)) {
-    if (step.do === 'wait') virtualMs += step.ms;
+    if (step.do === 'wait') nowMs += step.ms;
+    clocks.set(name, nowMs);
     if (step.do === 'lose_answer') await stub.apply(step.call.ends, step.call.places);
     if (step.do === 'lose_answer' || step.do === 'restart') await restart();
-    const lost =
-      step.do === 'lose_answer' ? { do: 'die' as const, call: step.call, statement: 0 } : step;
-    const answer = await run(stub, lost);
-    seen.push({ answer, view: await stub.view() });
+    seen.push(await see(stub, step));
   }
   const [holds, records, reviews] = [stub.holds(null), stub.records(null), stub.reviews(null)];
   return { seen, lists: { holds: await holds, records: await records, reviews: await reviews } };
@@ -147,7 +165,6 @@ export default {
     const name = searchParams.get('name') ?? 'ledger';
     const number = Number(searchParams.get('n'));
     if (pathname === '/history') return Response.json(await history(env, number));
-    virtualMs = null;
     if (pathname === '/overspend') return Response.json(await overspend(env, name));
     if (pathname === '/abandon') return Response.json(await abandon(env, name));
     if (pathname === '/look') return Response.json(await look(env, name));
