@@ -67,6 +67,8 @@ export const keyCacheMax = 5_000;
 export const unknownKeysMax = 2_000;
 /** How long an unknown key is remembered, milliseconds. */
 export const unknownKeyTtlMs = 10_000;
+/** Pause between two sweeps of the recognised keys, milliseconds: a sweep reads them all. */
+export const purgePauseMs = 1_000;
 /** Opened secrets that an isolate holds. */
 export const openedSecretsMax = 2_000;
 /** How long the last good configuration serves while D1 does not answer, milliseconds (decisions section 3). */
@@ -111,6 +113,8 @@ export const callLogFlushMs = 1_000;
 export const callLogBufferMax = 5_000;
 /** Wait for one batch to be written, milliseconds; then it counts as not taken and is written again. */
 export const callLogWriteTimeoutMs = 5_000;
+/** A keeper that has not ticked for this long is gone with its context, milliseconds: the next call makes another. */
+export const keeperLapseMs = 1_000;
 /** Life of one keeper, milliseconds: `waitUntil` ends 30 s after the answer, so another request takes over before. */
 export const keeperLifeMs = 15_000;
 /** A call that is still open after this gets its own `waitUntil` and watchdog, milliseconds. */
@@ -119,7 +123,7 @@ export const custodyArmMs = 100;
 export const keeperTickMs = 100;
 /** Largest error of the latency of a call whose client left before it was armed, milliseconds. */
 export const custodyLatencyErrorMs = custodyArmMs + keeperTickMs;
-/** A call that has not armed itself by then has no context left, milliseconds: far beyond any delay of an event loop. */
+/** A call that has not armed itself this long after it was woken has no context left, milliseconds: far beyond any delay of an event loop. */
 export const callLapseMs = 3_000;
 /** Calls deleted by one run of the retention job. */
 export const retentionDeleteMax = 5_000;

@@ -2,6 +2,7 @@
  * ledger-model: the ledger against a model that is too simple to be wrong. Arguments: `--from SEED`
  * (1), `--count N` histories on the object's own statements.
  */
+import { rmSync } from 'node:fs';
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import {
   bundleLedger,
@@ -21,6 +22,8 @@ import { holds, type Proof, type Row, same } from '../support/proof.ts';
 
 const coreFile = 'durable-objects/ledger/core.ts';
 const objectFile = 'test/unit/durable-objects/ledger-object.ts';
+/** Cores and mutants of this run; a module is loaded once per path, so every run has its own. */
+const bundleFolder = `dist/ledger-${process.pid}`;
 /** Histories of real objects that run side by side: they wait for the disk, not for each other. */
 const objectsAtOnce = 5;
 /** Histories within which every mutant has to be seen. */
@@ -109,7 +112,7 @@ function mutantRows(): Row[] {
   return mutants.map((mutant, number) => ({
     name: `mutant: ${mutant.name}`,
     run: async () => {
-      const file = `dist/ledger/mutant-${number}-${process.pid}.mjs`;
+      const file = `${bundleFolder}/mutant-${number}.mjs`;
       const Core = await loadCore(await bundleLedger(coreFile, file, [...smallLimits, mutant]));
       const failed = firstFailure(Core, { from: 1, count: mutantHistoriesMax });
       holds(failed !== null, `not seen in ${mutantHistoriesMax} histories`);
@@ -270,7 +273,7 @@ export const proof: Proof = {
     const small = await startObject('dist/ledger-test.js', smallLimits);
     const live = await startObject('dist/ledger-live.js', liveLimits);
     const load = async (name: string, patches: readonly Patch[]): Promise<CoreClass> =>
-      loadCore(await bundleLedger(coreFile, `dist/ledger/${name}-${process.pid}.mjs`, patches));
+      loadCore(await bundleLedger(coreFile, `${bundleFolder}/${name}.mjs`, patches));
     const Core = await load('core', smallLimits);
     const Tiny = await load('tiny', tinyBounds);
     return {
@@ -287,6 +290,7 @@ export const proof: Proof = {
       dispose: async () => {
         await small.dispose();
         await live.dispose();
+        rmSync(bundleFolder, { recursive: true, force: true });
       },
     };
   },

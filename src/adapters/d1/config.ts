@@ -8,6 +8,7 @@
 import {
   configRetryMs,
   keyCacheMax,
+  purgePauseMs,
   staleConfigMaxMs,
   tenantKeysMax,
   tenantLookupsMax,
@@ -52,6 +53,8 @@ export class D1Config implements Config {
   readonly #recognised = new Lru<string, Recognised>(keyCacheMax);
   readonly #unknown = new Lru<string, number>(unknownKeysMax);
   readonly #views = new Lru<string, View>(tenantViewsMax);
+  #epoch = 0;
+  #purgeDueMs = 0;
   readonly #tenantOfHash = new Lru<string, string>(keyCacheMax);
 
   constructor(options: {
@@ -86,6 +89,7 @@ export class D1Config implements Config {
   }
 
   forget(tenantId: string): void {
+    this.#epoch += 1;
     this.#views.purge((view) => view.chain.includes(tenantId) && view.drop());
     this.#unknown.purge(() => true);
   }
@@ -95,20 +99,31 @@ export class D1Config implements Config {
     nowMs: number,
     background: Background,
   ): Promise<Result<Identity, Refusal>> {
-    this.#recognised.purge((seen) => seen.untilMs <= nowMs || seen.view.dropped);
+    this.#purge(nowMs);
     if (!isToken(token) || !(await this.#mint.genuine(token)))
       return err({ code: 'auth.failed', reason: 'malformed' });
     const hash = await tokenHash(token);
     if ((this.#unknown.get(hash) ?? 0) > nowMs) return err(unknown);
     const known = await this.#viewOfKnownKey(hash, nowMs, background);
     if (known !== null) return this.#recognise(token, hash, known, nowMs);
+    const epoch = this.#epoch;
     const read = await this.#reader.key(hash);
     if (read === null) return err(unavailable);
     if (read === 'unknown') {
       this.#unknown.set(hash, nowMs + unknownKeyTtlMs);
       return err(unknown);
     }
-    return this.#recognise(token, hash, this.#viewFor(read, hash, nowMs), nowMs);
+    const view = this.#viewFor(read, hash, nowMs);
+    // Something was forgotten while this was read: right for this call, too old to keep.
+    if (epoch !== this.#epoch) view.drop();
+    return this.#recognise(token, hash, view, nowMs);
+  }
+
+  /** Tokens whose time is over leave memory; at most once a second, however many unknown ones are tried. */
+  #purge(nowMs: number): void {
+    if (nowMs < this.#purgeDueMs) return;
+    this.#purgeDueMs = nowMs + purgePauseMs;
+    this.#recognised.purge((seen) => seen.untilMs <= nowMs || seen.view.dropped);
   }
 
   /** A key that the tenant's view already holds needs no query, only a view that is known to be current (or the last good one). */
@@ -152,7 +167,7 @@ export class D1Config implements Config {
   }
 
   #refreshBehind(view: View, nowMs: number, background: Background): void {
-    if (view.refreshingUntilMs > nowMs) return;
+    if (view.refreshingUntilMs > nowMs || view.failedAtMs + configRetryMs > nowMs) return;
     view.refreshingUntilMs = nowMs + this.#ttlMs;
     background(this.#refresh(view, nowMs));
   }

@@ -12,17 +12,24 @@ import {
   callLogFlushMs,
   callLogWriteTimeoutMs,
   custodyArmMs,
+  keeperLapseMs,
   keeperLifeMs,
   keeperTickMs,
 } from '../../base/limits';
 import type { Background } from '../../ports/config';
 import type { CallLog, CallRow, CallSink, OpenCall } from '../../ports/evidence';
 
+/** A call that the keeper has not woken yet. */
+const notWoken = -1;
+
 export class BufferedCallLog implements CallLog {
   /** Rows lost because the sink did not answer for too long. */
   dropped = 0;
   #rows: CallRow[] = [];
-  #open = new Set<OpenCall>();
+  /** Open calls, and when the keeper woke them. */
+  readonly #open = new Map<OpenCall, number>();
+  /** No write before: the last one failed. */
+  #retryAtMs = 0;
   /** Until then somebody keeps; it lapses, because the context that keeps may die. Epoch milliseconds. */
   #keptUntilMs = 0;
   #flushDueMs = 0;
@@ -42,20 +49,20 @@ export class BufferedCallLog implements CallLog {
   }
 
   push(row: CallRow, background: Background): void {
-    if (this.#rows.length === 0)
-      this.#flushDueMs = row.startedAtMs + row.latencyMs + callLogFlushMs;
+    const nowMs = row.startedAtMs + row.latencyMs;
+    if (this.#rows.length === 0) this.#flushDueMs = nowMs + callLogFlushMs;
     this.#rows.push(row);
     this.#trim();
-    const nowMs = row.startedAtMs + row.latencyMs;
     // The context of a call whose client left should end soon: its upstream connection ends with it.
-    if (row.outcome === 'cancelled') this.#flushDueMs = nowMs;
-    if (this.#rows.length >= callLogBatchMax && !this.#isWriting(nowMs))
+    if (row.outcome === 'cancelled' && nowMs >= this.#retryAtMs) this.#flushDueMs = nowMs;
+    if (this.#rows.length >= callLogBatchMax && this.#mayWrite(nowMs)) {
       background(this.#writeBatch());
+    }
     this.#keep(nowMs, background);
   }
 
   watch(call: OpenCall, background: Background): void {
-    this.#open.add(call);
+    this.#open.set(call, notWoken);
     this.#keep(call.startedAtMs, background);
   }
 
@@ -70,42 +77,57 @@ export class BufferedCallLog implements CallLog {
   }
 
   #extend(nowMs: number): void {
-    this.#keptUntilMs = nowMs + 2 * keeperTickMs + callLogWriteTimeoutMs;
+    this.#keptUntilMs = nowMs + keeperLapseMs;
   }
 
-  /** Ticks until nothing is left to do, or its life ends; then every open call is armed, so that none depends on a successor. */
+  /**
+   * Ticks until nothing is left to do, or its life ends; then every open call is armed, so that
+   * none depends on a successor. A sink that does not answer must not hold up the ticks.
+   */
   async #keeper(): Promise<void> {
     const endsAtMs = this.#nowMs() + keeperLifeMs;
+    let flushing: Promise<void> = Promise.resolve();
     for (;;) {
       await this.#wait(keeperTickMs);
       const nowMs = this.#nowMs();
+      const isLast = nowMs >= endsAtMs;
       this.#extend(nowMs);
-      this.#wakeOpen(nowMs, nowMs >= endsAtMs ? 0 : custodyArmMs);
-      if (nowMs >= this.#flushDueMs || nowMs >= endsAtMs) await this.#flush(nowMs);
-      if (nowMs >= endsAtMs || (this.#rows.length === 0 && !this.#hasUnarmed())) break;
+      this.#wakeOpen(nowMs, isLast ? 0 : custodyArmMs);
+      if ((isLast || nowMs >= this.#flushDueMs) && this.#mayWrite(nowMs)) flushing = this.#flush();
+      const isIdle = this.#rows.length === 0 && this.#inFlight === null && !this.#hasUnarmed();
+      if (isLast || isIdle) break;
     }
     this.#keptUntilMs = 0;
+    await flushing;
   }
 
-  async #flush(nowMs: number): Promise<void> {
-    this.#flushDueMs = nowMs + callLogFlushMs;
-    while (this.#rows.length > 0 && !this.#isWriting(this.#nowMs())) {
-      if (!(await this.#writeBatch())) break;
+  async #flush(): Promise<void> {
+    this.#flushDueMs = this.#nowMs() + callLogFlushMs;
+    while (this.#rows.length > 0 && this.#mayWrite(this.#nowMs())) {
+      if (!(await this.#writeBatch())) return;
     }
   }
 
-  /** A live call arms itself once it is woken; one that has not by `callLapseMs` has no context left. */
+  /** One write at a time, and a pause after one that failed. */
+  #mayWrite(nowMs: number): boolean {
+    return nowMs >= this.#retryAtMs && !this.#isWriting(nowMs);
+  }
+
+  /** A live call arms itself once it is woken; one that has not some time later has no context left. */
   #wakeOpen(nowMs: number, afterMs: number): void {
-    for (const call of this.#open) {
+    for (const [call, wokenAtMs] of this.#open) {
       if (call.armed) continue;
-      const ageMs = nowMs - call.startedAtMs;
-      if (ageMs >= callLapseMs) call.lapse();
-      else if (ageMs >= afterMs) call.wake();
+      if (wokenAtMs !== notWoken) {
+        if (nowMs - wokenAtMs >= callLapseMs) call.lapse();
+      } else if (nowMs - call.startedAtMs >= afterMs) {
+        this.#open.set(call, nowMs);
+        call.wake();
+      }
     }
   }
 
   #hasUnarmed(): boolean {
-    for (const call of this.#open) if (!call.armed) return true;
+    for (const call of this.#open.keys()) if (!call.armed) return true;
     return false;
   }
 
@@ -131,7 +153,10 @@ export class BufferedCallLog implements CallLog {
     const taken = await Promise.race([written, late]);
     if (this.#inFlight !== flight) return taken;
     this.#inFlight = null;
-    if (!taken) this.#putBack(rows);
+    if (!taken) {
+      this.#retryAtMs = this.#nowMs() + callLogFlushMs;
+      this.#putBack(rows);
+    }
     return taken;
   }
 
