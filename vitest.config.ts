@@ -13,10 +13,11 @@ const insideWorkerd = (
   plugins: [
     publicSuffixesForVite,
     cloudflareTest(async () => ({
-      main: './src/worker.ts',
+      main: './test/support/workerd-main.ts',
       wrangler: { configPath: './wrangler.toml' },
       miniflare: {
         stripCfConnectingIp: false,
+        durableObjects: { LEDGER: { className: 'OrgLedger', useSQLite: true } },
         bindings: { ...testBindings, TEST_MIGRATIONS: await readD1Migrations('./d1-migrations') },
       },
     })),

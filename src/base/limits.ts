@@ -111,6 +111,8 @@ export const callLogBatchMax = 500;
 export const callLogFlushMs = 1_000;
 /** Rows that wait while the sink does not answer; beyond it the oldest are dropped and counted. */
 export const callLogBufferMax = 5_000;
+/** How long a call whose client left waits for its own row to be written, milliseconds: its upstream stays open as long. */
+export const callLogHurryMs = 500;
 /** Wait for one batch to be written, milliseconds; then it counts as not taken and is written again. */
 export const callLogWriteTimeoutMs = 5_000;
 /** A keeper that has not ticked for this long is gone with its context, milliseconds: the next call makes another. */

@@ -10,6 +10,7 @@ import {
   callLogBatchMax,
   callLogBufferMax,
   callLogFlushMs,
+  callLogHurryMs,
   callLogWriteTimeoutMs,
   custodyArmMs,
   keeperLapseMs,
@@ -53,12 +54,23 @@ export class BufferedCallLog implements CallLog {
     if (this.#rows.length === 0) this.#flushDueMs = nowMs + callLogFlushMs;
     this.#rows.push(row);
     this.#trim();
-    // The context of a call whose client left should end soon: its upstream connection ends with it.
-    if (row.outcome === 'cancelled' && nowMs >= this.#retryAtMs) this.#flushDueMs = nowMs;
+    if (row.outcome === 'cancelled') return this.#hurry(nowMs, background);
     if (this.#rows.length >= callLogBatchMax && this.#mayWrite(nowMs)) {
       background(this.#writeBatch());
     }
     this.#keep(nowMs, background);
+  }
+
+  /**
+   * The context of a call whose client left must end soon, because its upstream connection ends
+   * with it: it does not keep, and waits for one write only as long as the caller's vendor may.
+   */
+  #hurry(nowMs: number, background: Background): void {
+    if (this.#keptUntilMs > nowMs) {
+      this.#flushDueMs = Math.min(this.#flushDueMs, nowMs);
+    } else if (this.#mayWrite(nowMs)) {
+      background(Promise.race([this.#flush(), this.#wait(callLogHurryMs)]));
+    }
   }
 
   watch(call: OpenCall, background: Background): void {

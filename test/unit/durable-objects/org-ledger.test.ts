@@ -77,7 +77,7 @@ const rows = (stub: DurableObjectStub<OrgLedger>): Promise<number> =>
 const alarmAt = (stub: DurableObjectStub<OrgLedger>): Promise<number | null> =>
   runInDurableObject(stub, (_, { storage }) => storage.getAlarm());
 
-describe.skipIf(bindings.LEDGER === undefined)('OrgLedger', () => {
+describe('OrgLedger', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: startMs }));
   afterEach(() => void vi.useRealTimers());
 

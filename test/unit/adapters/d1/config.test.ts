@@ -12,6 +12,7 @@ import type {
 import {
   configRetryMs,
   keyCacheMax,
+  purgePauseMs,
   staleConfigMaxMs,
   tenantKeysMax,
   tenantLookupsMax,
@@ -282,6 +283,16 @@ describe('a key', () => {
     const malformed = err({ code: 'auth.failed', reason: 'malformed' });
     expect(await config.identify('wk_short', startMs, background)).toEqual(malformed);
     expect(reads.key).toBe(0);
+  });
+
+  it('leaves memory after CONFIG_TTL_S with the first unknown token that comes, swept once per purgePauseMs', async () => {
+    const { identify, at, reads } = world();
+    expect((await identify(1)).ok).toBe(true);
+    at(purgePauseMs);
+    await identify(2);
+    at(2 * purgePauseMs);
+    expect((await identify(1)).ok).toBe(true);
+    expect(reads.key).toBe(2);
   });
 
   it('that is unknown is remembered for unknownKeyTtlMs, then asked for again', async () => {

@@ -9,8 +9,10 @@ import {
   callLogBatchMax,
   callLogBufferMax,
   callLogFlushMs,
+  callLogHurryMs,
   callLogWriteTimeoutMs,
   custodyArmMs,
+  keeperLapseMs,
   keeperLifeMs,
   keeperTickMs,
 } from '../../../../src/base/limits';
@@ -127,6 +129,37 @@ describe('a batch', () => {
     push();
     await pass(callLogFlushMs);
     expect([...taken].sort()).toEqual(['call_1', 'call_2']);
+  });
+});
+
+describe('a keeper', () => {
+  it('that has not ticked for keeperLapseMs is followed by another', async () => {
+    const { state, background, push, loseContext } = world();
+    push();
+    loseContext();
+    state.nowMs += keeperLapseMs - 1;
+    push();
+    expect(background.length).toBe(1);
+    state.nowMs += 1;
+    push();
+    expect(background.length).toBe(2);
+  });
+
+  it('is never a call whose client left: that one waits callLogHurryMs at most for its row', async () => {
+    const { log, state, background, pass } = world();
+    state.sink = 'hangs';
+    log.push(
+      { ...rowOf(1, state.nowMs), outcome: 'cancelled' },
+      (work) => void background.push(work),
+    );
+    let isOver = false;
+    void background[0]?.then(() => {
+      isOver = true;
+    });
+    await pass(callLogHurryMs - keeperTickMs);
+    expect(isOver).toBe(false);
+    await pass(keeperTickMs);
+    expect(isOver).toBe(true);
   });
 });
 
