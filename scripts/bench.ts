@@ -288,7 +288,7 @@ try {
       for (const bar of measured) console.log(`  ${bar.value.toFixed(2)} ${bar.unit} ${bar.what}`);
   }
 } finally {
-  world.stop();
+  await world.stop();
 }
 print(bars);
 const failed = bars.filter((bar) => !keeps(bar)).length + (bad > 0 ? 1 : 0);

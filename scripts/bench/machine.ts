@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
 import { resolve } from 'node:path';
 
 /** Everything that the bench writes; ignored by git. */
@@ -16,7 +17,6 @@ export const loadCore = 1;
 
 /** Installs nginx and wrk where they are missing. */
 export function installTools(): void {
-  mkdirSync(`${folder}/run`, { recursive: true });
   const missing = [
     ['nginx', 'nginx-light'],
     ['wrk', 'wrk'],
@@ -66,30 +66,79 @@ export function installPeer(): string {
   return start;
 }
 
+/** The first of `count` ports in a row that nobody holds, so that a second bench meets neither the ports nor the state of the first. */
+export async function freePortRow(count: number): Promise<number> {
+  for (let first = firstPort; first < lastPort; first += count) {
+    const row = Array.from({ length: count }, (_, i) => first + i);
+    if ((await Promise.all(row.map(isFree))).every(Boolean)) return first;
+  }
+  throw new Error(`No ${count} free ports in a row between ${firstPort} and ${lastPort}.`);
+}
+
+/** Below the range from which Linux takes the ports of outgoing connections. */
+const [firstPort, lastPort] = [21_800, 22_800];
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = net.createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, () => probe.close(() => resolve(true)));
+  });
+}
+
+/** How long a process may take to end by itself, milliseconds. */
+const gracefulEndMs = 2_000;
+
 /** The processes of one bench. */
 export class Processes {
   readonly #started: ChildProcess[] = [];
+  readonly #logs: string;
+  #isStopping = false;
 
-  /** Starts a command on one core; its output goes to a log in the bench folder. */
+  /** `logs` is the folder for what the processes print. */
+  constructor(logs: string) {
+    this.#logs = logs;
+  }
+
+  /** Starts a command on one core; one that ends before its time ends the bench. */
   start(
     name: string,
     core: number,
     command: readonly string[],
     env: Record<string, string> = {},
   ): number {
-    const log = openSync(`${folder}/run/${name}.log`, 'w');
+    const log = openSync(`${this.#logs}/${name}.log`, 'w');
     const child = spawn('taskset', ['-c', String(core), ...command], {
       stdio: ['ignore', log, log],
       env: { ...process.env, ...env },
     });
     this.#started.push(child);
+    child.once('exit', (code) => {
+      if (this.#isStopping) return;
+      console.error(`${name} ended with ${code}; see ${this.#logs}/${name}.log`);
+      void this.stop().then(() => process.exit(1));
+    });
     if (child.pid === undefined) throw new Error(`${name} did not start`);
     return child.pid;
   }
 
-  stop(): void {
-    for (const child of this.#started) child.kill('SIGTERM');
+  /** Ends every process; one that does not listen (the peer waits for its connections) is killed. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(this.#started.map(ended));
   }
+}
+
+function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    const force = setTimeout(() => child.kill('SIGKILL'), gracefulEndMs);
+    child.once('exit', () => {
+      clearTimeout(force);
+      resolve();
+    });
+    child.kill('SIGTERM');
+  });
 }
 
 /** CPU time of a process and its children so far, microseconds. */

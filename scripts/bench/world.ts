@@ -12,17 +12,26 @@ import { bundleWorker } from '../build.ts';
 import { must, textField } from '../lib/management.ts';
 import { migrationFiles, statementsOf } from '../lib/migrations.ts';
 import { readWranglerConfig } from '../lib/wrangler-config.ts';
-import { answers, folder, gatewayCore, installPeer, loadCore, Processes } from './machine.ts';
+import {
+  answers,
+  folder,
+  freePortRow,
+  gatewayCore,
+  installPeer,
+  loadCore,
+  Processes,
+} from './machine.ts';
 
+const first = await freePortRow(7);
 /** Ports of everything, all on loopback. */
-export const ports = {
-  origin: 21800,
-  sse: 21801,
-  d1: 21802,
-  ours: 21803,
-  bare: 21804,
-  hello: 21805,
-  peer: 21806,
+const ports = {
+  origin: first,
+  sse: first + 1,
+  d1: first + 2,
+  ours: first + 3,
+  bare: first + 4,
+  hello: first + 5,
+  peer: first + 6,
 } as const;
 /** The binary that the `workerd` package brought: the one of dev and tests. */
 const workerd = (createRequire(import.meta.url)('workerd') as { default: string }).default;
@@ -52,13 +61,13 @@ export interface World {
     writes: number;
     callBatches: number;
   }>;
-  readonly stop: () => void;
+  readonly stop: () => Promise<void>;
 }
 
 /** Builds and starts everything. */
 export async function startWorld(): Promise<World> {
-  const run = `${folder}/run`;
-  rmSync(`${run}/d1`, { recursive: true, force: true });
+  const run = `${folder}/run-${first}`;
+  rmSync(run, { recursive: true, force: true });
   mkdirSync(`${run}/d1`, { recursive: true });
   const { path, gzipBytes } = await bundleWorker();
   copyFileSync(path, `${run}/ours.js`);
@@ -68,11 +77,13 @@ export async function startWorld(): Promise<World> {
   writeFileSync(`${run}/origin.conf`, originConf(run));
   writeFileSync(`${run}/gateway.capnp`, gatewayConf());
   writeFileSync(`${run}/d1.capnp`, d1Conf(run));
-  const processes = new Processes();
+  const processes = new Processes(run);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void processes.stop().then(() => process.exit(130)));
   try {
     return await populate(processes, run, gzipBytes);
   } catch (fault) {
-    processes.stop();
+    await processes.stop();
     throw fault;
   }
 }
