@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 /** Proofs in the order of their cost. */
 const proofs = [
   'bounds',
+  'ledger-model',
   'real-clients',
   'wire',
   'smuggling',

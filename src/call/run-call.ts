@@ -1,6 +1,6 @@
 /**
  * The life of one call, top to bottom: each stage takes what the one before gave, or refuses. One exit for refusals, one for answers.
- * Promises: exactly one terminal row for every call whose tenant is known; a refusal costs no upstream; a bug is one bare 500.
+ * Promises: exactly one terminal row for every call that is refused after 02 or sent (a caller that leaves before the send may leave none); a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
 import type { EgressPolicy } from '../domain/egress/allowance';

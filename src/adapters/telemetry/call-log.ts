@@ -54,7 +54,10 @@ export class BufferedCallLog implements CallLog {
     if (this.#rows.length === 0) this.#flushDueMs = nowMs + callLogFlushMs;
     this.#rows.push(row);
     this.#trim();
-    if (row.outcome === 'cancelled') return this.#hurry(nowMs, background);
+    if (row.outcome === 'cancelled') {
+      this.#hurry(nowMs, background);
+      return;
+    }
     if (this.#rows.length >= callLogBatchMax && this.#mayWrite(nowMs)) {
       background(this.#writeBatch());
     }
