@@ -37,6 +37,9 @@ async function wire(
   same(origin.requests.length, before + 1, 'requests at the origin, beyond the limit');
 }
 
+/** What is refused by its declared length is answered before its body: workerd closes on what it does not read, and that reset may overtake the answer. */
+const headOf = (request: string): string => request.slice(0, request.indexOf('\r\n\r\n') + 4);
+
 const filled = (start: string, size: number): string => start + 'a'.repeat(size - start.length);
 
 /** Every row of this file. */
@@ -89,11 +92,14 @@ export const onTheWire: readonly Named[] = [
     (framed): Named => [
       `jsonBindingBodyBytesMax: a ${framed === sized ? 'declared' : 'chunked'} body above ${jsonBindingBodyBytesMax} is 413`,
       (stand) =>
-        wire(stand, (size) => calling(stand, '/call/bound/x', framed(object(size)), 'POST'), {
-          max: jsonBindingBodyBytesMax,
-          status: 413,
-          code: 'payload.too_large',
-        }),
+        wire(
+          stand,
+          (size) => {
+            const request = calling(stand, '/call/bound/x', framed(object(size)), 'POST');
+            return framed === sized && size > jsonBindingBodyBytesMax ? headOf(request) : request;
+          },
+          { max: jsonBindingBodyBytesMax, status: 413, code: 'payload.too_large' },
+        ),
     ],
   ),
   [
