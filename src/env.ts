@@ -3,12 +3,17 @@
  * Promises: fails closed; an unusable value is a start error that names the variable, never its value. Called by `wiring.ts` only.
  */
 import * as z from 'zod/mini';
+import type { OrgLedger } from '../durable-objects/org-ledger';
 import type { CheckSecrets } from './adapters/vault/token-check';
 import { type EgressAllowance, parseEgressAllow } from './domain/egress/allowance';
 
 /** What wrangler gives us. Object bindings are added by the classes that need them. */
 export interface Bindings {
   readonly DB: D1Database;
+  /** One object per ledger tenant. */
+  readonly LEDGER: DurableObjectNamespace<OrgLedger>;
+  /** Optional: settlements that an object does not take wait in this queue instead of in the isolate. */
+  readonly SETTLEMENTS?: Queue<unknown>;
   /** Optional: the call log goes through this queue instead of straight into D1. */
   readonly CALL_QUEUE?: Queue<unknown>;
   readonly [name: string]: unknown;

@@ -1,12 +1,15 @@
 /**
- * Entry of the Worker: fetch, scheduled, queue. Nothing else; object classes are re-exported here as they come.
+ * Entry of the Worker: fetch, scheduled, queue, and the object classes. Nothing else.
  */
 import { type App, app } from './app';
 import { type Bindings, EnvError } from './env';
 import { problemResponse } from './http/problem';
 import { expireCalls } from './jobs/expire-calls';
 import { writeQueuedCalls } from './jobs/queued-calls';
+import { deliverSettlements, isSettlementQueue } from './jobs/settlements';
 import { wire } from './wiring';
+
+export { OrgLedger } from '../durable-objects/org-ledger';
 
 let served: { readonly from: Bindings; readonly app: App } | null = null;
 
@@ -35,6 +38,8 @@ export default {
     await expireCalls(bindings.DB, event.scheduledTime - wire(bindings).env.callRetentionMs);
   },
   async queue(batch, bindings) {
-    await writeQueuedCalls(batch, wire(bindings).callSink);
+    const { callSink, management } = wire(bindings);
+    if (isSettlementQueue(batch)) await deliverSettlements(batch, management.ledgers);
+    else await writeQueuedCalls(batch, callSink);
   },
 } satisfies ExportedHandler<Bindings>;

@@ -177,10 +177,10 @@ export class LedgerCore {
     });
   }
 
-  /** Rows that D1 does not have yet, oldest first. */
+  /** Rows that D1 does not have yet, oldest first, in what one message can carry. */
   outbox(limit: number): Outbox {
     const { journal, state } = this.#loaded();
-    const rows = journal.rows(journal.ackedSeq, Math.min(limit, ledgerOutboxRowsMax));
+    const rows = journal.outbox(Math.min(limit, ledgerOutboxRowsMax));
     return { rows, seq: state.seq };
   }
 

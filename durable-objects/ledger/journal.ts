@@ -6,6 +6,7 @@
  */
 import { assert } from '../../src/base/assert';
 import {
+  ledgerOutboxCharsMax,
   ledgerPruneRowsMax,
   ledgerSnapshotOpsMin,
   ledgerSnapshotPartChars,
@@ -17,6 +18,8 @@ import { integer, type LedgerSql, type SqlRow, text } from './storage';
 
 /** Rows that are read at a time. */
 const pageRows = 1_000;
+/** The same for the outbox, whose answer has to fit into one message: a row has up to 0.8 MB. */
+const outboxPageRows = 20;
 
 export class Journal {
   readonly #sql: LedgerSql;
@@ -83,6 +86,20 @@ export class Journal {
       .exec('SELECT * FROM log WHERE seq > ? ORDER BY seq LIMIT ?', afterSeq, limit)
       .toArray()
       .map(rowOf);
+  }
+
+  /** Rows that D1 does not have, at most `limit`; fewer when they are long, but never none of some. */
+  outbox(limit: number): readonly LogRow[] {
+    const rows: LogRow[] = [];
+    let chars = 0;
+    while (rows.length < limit && chars < ledgerOutboxCharsMax) {
+      const after = rows.at(-1)?.seq ?? this.#ackedSeq;
+      const page = this.rows(after, Math.min(outboxPageRows, limit - rows.length));
+      for (const row of page) chars += row.ops.length;
+      rows.push(...page);
+      if (page.length < outboxPageRows) break;
+    }
+    return rows;
   }
 
   /** Writes the changes of one turn, which the state has; the only write of an unkeyed call. */

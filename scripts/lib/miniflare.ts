@@ -7,6 +7,7 @@
  */
 import { existsSync } from 'node:fs';
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
+import type { AuditStep, LedgerView } from '../../src/domain/ledger/views.ts';
 import type { D1Like } from './migrations.ts';
 import { readWranglerConfig } from './wrangler-config.ts';
 
@@ -31,11 +32,25 @@ export interface WorkerdOptions {
   readonly onLine: (line: string) => void;
 }
 
+/** The part of a ledger object that scripts and tests use from Node. */
+export interface LedgerLike {
+  view(): Promise<LedgerView>;
+  audit(): Promise<AuditStep>;
+}
+
 /** A running workerd. */
 export interface Workerd {
   readonly db: () => Promise<D1Like>;
+  readonly ledgerOf: (ledgerTenantId: string) => Promise<LedgerLike>;
   readonly dispose: () => Promise<void>;
 }
+
+/** The first isolate has the objects of all of them, so that each tenant has one ledger. */
+const ledgerOf = (isolate: number) => ({
+  className: 'OrgLedger',
+  useSQLite: true,
+  ...(isolate === 0 ? {} : { scriptName: 'gateway-0' }),
+});
 
 /** Starts workerd; `dispose` it. Throws one sentence when the bundle is missing. */
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
@@ -50,6 +65,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
     compatibilityFlags: [...config.compatibilityFlags],
     bindings,
     d1Databases: { DB: config.localDatabaseId },
+    durableObjects: { LEDGER: ledgerOf(i) },
     // Otherwise every send would carry a CF-Worker header.
     stripCfConnectingIp: false,
     unsafeDirectSockets: [{ host: '127.0.0.1', port }],
@@ -67,6 +83,10 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   await miniflare.ready;
   return {
     db: async () => (await miniflare.getD1Database('DB', 'gateway-0')) as unknown as D1Like,
+    ledgerOf: async (ledgerTenantId) => {
+      const objects = await miniflare.getDurableObjectNamespace('LEDGER', 'gateway-0');
+      return objects.get(objects.idFromName(ledgerTenantId)) as unknown as LedgerLike;
+    },
     dispose: () => miniflare.dispose(),
   };
 }

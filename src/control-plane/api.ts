@@ -6,14 +6,13 @@
  */
 import { type Context, Hono } from 'hono';
 import { AssertionError } from '../base/assert';
-import { isId } from '../base/ids';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import { problemResponse } from '../http/problem';
 import type { Background } from '../ports/config';
 import { actingChain, authenticate, permitted } from './authentication';
 import { invalid, readDocument } from './body';
-import { apiBase, Call, type Operation } from './operation';
+import { apiBase, Call, type CsvPage, type Operation } from './operation';
 import { operations } from './operations';
 import type { ManagementServices } from './services';
 
@@ -35,7 +34,30 @@ export function managementApi(services: ManagementServices): Hono {
   return app;
 }
 
+const ownHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
 const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+/** `format` decides, then Accept (RFC 9110 section 12.5.1): CSV only for who names it. */
+function wantsCsv(request: Request): boolean {
+  const format = new URL(request.url).searchParams.get('format');
+  const accept = request.headers.get('accept') ?? '';
+  return format === null ? /(?:^|,)\s*text\/csv\s*(?:;|,|$)/i.test(accept) : format === 'csv';
+}
+
+/** CSV has no place for a cursor: the page behind it is a Link (RFC 8288). */
+function csvAnswer(request: Request, { text, next }: CsvPage): Response {
+  const headers = new Headers({
+    ...ownHeaders,
+    'content-type': 'text/csv; charset=utf-8; header=present',
+  });
+  if (next !== null) {
+    const url = new URL(request.url);
+    url.searchParams.set(next.name, next.value);
+    headers.set('link', `<${url.pathname}${url.search}>; rel="next"`);
+  }
+  return new Response(text, { headers });
+}
 
 function methodsByPath(): ReadonlyMap<string, readonly string[]> {
   const byPath = new Map<string, string[]>();
@@ -53,9 +75,13 @@ async function answer(
   services: ManagementServices,
 ): Promise<Response> {
   const background: Background = (work) => c.executionCtx.waitUntil(work);
-  const result = await performed(c, operation, services, background);
+  if (operation.csv !== null && wantsCsv(c.req.raw)) {
+    const page = await performed(c, operation, services, background, operation.csv);
+    return page.ok ? csvAnswer(c.req.raw, page.value) : problemResponse(page.error);
+  }
+  const result = await performed(c, operation, services, background, operation.run);
   if (!result.ok) return problemResponse(result.error);
-  const headers = new Headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+  const headers = new Headers(ownHeaders);
   if (operation.status === 204) return new Response(null, { status: 204, headers });
   const made = operation.status === 201 ? madeId(result.value) : null;
   if (made !== null) headers.set('location', `${apiBase}${operation.path}/${made}`);
@@ -63,12 +89,13 @@ async function answer(
   return new Response(JSON.stringify(result.value), { status: operation.status, headers });
 }
 
-async function performed(
+async function performed<T>(
   c: Context,
   operation: Operation,
   services: ManagementServices,
   background: Background,
-): Promise<Result<unknown, Refusal>> {
+  handle: (call: Call, body: unknown) => Promise<Result<T, Refusal>>,
+): Promise<Result<T, Refusal>> {
   const request = c.req.raw;
   const identified = await authenticate(request, services, background);
   if (!identified.ok) return identified;
@@ -81,13 +108,13 @@ async function performed(
   const chain = await actingChain(identified.value, operation, query.value.get('tenant'), services);
   if (!chain.ok) return chain;
   const id = c.req.param('id') ?? '';
-  if (operation.path.includes('{id}') && !looksLikeId(id))
+  if (operation.path.includes('{id}') && !operation.id.test(id))
     return err({ code: 'resource.not_found' });
   const document = operation.body === null ? ok(undefined) : await readDocument(request);
   if (!document.ok) return document;
   const nowMs = services.clock();
   const facts = { services, actor, chain: chain.value, id, query: query.value, nowMs, background };
-  return operation.run(new Call({ ...facts, requestHost: url.host }), document.value);
+  return handle(new Call({ ...facts, requestHost: url.host }), document.value);
 }
 
 /** The query as a map: only parameters that the operation declares, each once. */
@@ -102,9 +129,6 @@ function queryOf(url: URL, operation: Operation): Result<ReadonlyMap<string, str
   }
   return ok(query);
 }
-
-const prefixes = ['ten', 'prj', 'prn', 'key', 'sec', 'ups', 'rte', 'den', 'call'] as const;
-const looksLikeId = (text: string): boolean => prefixes.some((prefix) => isId(prefix, text));
 
 function madeId(value: unknown): string | null {
   if (typeof value !== 'object' || value === null || !('id' in value)) return null;

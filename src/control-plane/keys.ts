@@ -5,13 +5,13 @@
  */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';
-import { accessListMax } from '../base/limits';
+import { accessListMax, ledgerAmountMicrosMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { FieldIssue, Refusal } from '../domain/refusal';
 import { permissions } from '../domain/tenancy/access';
 import type { KeyRecord, PrincipalRecord } from '../ports/store';
 import { invalid } from './body';
-import { dated, datedWire, displayName, reference, time, timeText } from './fields';
+import { dated, datedWire, displayName, reference, time, timeText, whole } from './fields';
 import { mayGiveKey, mayManage } from './grants';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
@@ -30,6 +30,9 @@ const mutable = {
     .check(z.describe('Narrows what the role allows; null leaves it as it is.')),
   upstream_access: accessList('Upstream ids that the key may call; null is all.'),
   project_access: accessList('Project ids whose upstreams the key may call; null is all.'),
+  daily_call_cap: z
+    ._default(z.nullable(whole(0, ledgerAmountMicrosMax)), null)
+    .check(z.describe('Metered calls that the key may make per UTC day; null is no cap.')),
   expires_at: z._default(
     z.nullable(z.iso.datetime({ offset: true, error: 'must be an RFC 3339 date and time' })),
     null,
@@ -52,6 +55,7 @@ export const keyAnswer = z.object({
   permissions: z.nullable(z.array(z.enum(permissions))),
   upstream_access: z.nullable(z.array(z.string())),
   project_access: z.nullable(z.array(z.string())),
+  daily_call_cap: z.nullable(z.int()),
   expires_at: z.nullable(time),
   revoked_at: z.nullable(time),
   ...dated,
@@ -74,6 +78,7 @@ const toWire = (row: KeyRecord): z.output<typeof keyAnswer> => ({
   permissions: list(row.permissions),
   upstream_access: list(row.upstreamAccess),
   project_access: list(row.projectAccess),
+  daily_call_cap: row.dailyCallCap,
   expires_at: timeOrNull(row.expiresAt),
   revoked_at: timeOrNull(row.revokedAt),
   ...datedWire(row),
@@ -214,7 +219,7 @@ async function remove(call: Call) {
 
 type Given = Pick<
   KeyRecord,
-  'name' | 'permissions' | 'upstreamAccess' | 'projectAccess' | 'expiresAt'
+  'name' | 'permissions' | 'upstreamAccess' | 'projectAccess' | 'dailyCallCap' | 'expiresAt'
 >;
 
 /** What the body gives, once the actor may give it and everything that it names exists. */
@@ -224,7 +229,9 @@ async function granted(
   principal: PrincipalRecord,
 ): Promise<Result<Given, Refusal>> {
   const lists = { upstreamAccess: body.upstream_access, projectAccess: body.project_access };
-  const grant = { role: principal.role, permissions: body.permissions, ...lists };
+  const dailyCallCap = body.daily_call_cap;
+  const { role } = principal;
+  const grant = { role, permissions: body.permissions, ...lists, callCap: dailyCallCap };
   const may = mayGiveKey(call.facts.actor, grant);
   if (!may.ok) return may;
   const expiresAt = body.expires_at === null ? null : Date.parse(body.expires_at);
@@ -241,7 +248,8 @@ async function granted(
     ...missing('project_access', body.project_access, projectsKnown.value),
   ];
   if (unknown.length > 0) return err(invalid(...unknown));
-  return ok({ name: body.name, permissions: body.permissions, ...lists, expiresAt });
+  const { name, permissions } = body;
+  return ok({ name, permissions, ...lists, dailyCallCap, expiresAt });
 }
 
 function missing(

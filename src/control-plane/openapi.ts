@@ -72,10 +72,15 @@ function described(operation: Operation): Record<string, unknown> {
       [status]:
         answer === null
           ? { description: 'Done.' }
-          : { description: 'Done.', content: json(jsonSchema(answer, 'output')) },
+          : { description: 'Done.', content: answerContent(operation, answer) },
       ...Object.fromEntries(problemStatuses(operation).map((s) => [s, problemRef])),
     },
   };
+}
+
+function answerContent({ csv }: Operation, answer: z.ZodMiniType): Record<string, unknown> {
+  const content = json(jsonSchema(answer, 'output'));
+  return csv === null ? content : { ...content, 'text/csv': { schema: { type: 'string' } } };
 }
 
 const problemRef = { $ref: '#/components/responses/Problem' };

@@ -91,6 +91,16 @@ interface Head {
   readonly permission: Permission | 'operator';
   readonly scope?: Scope;
   readonly query?: Readonly<Record<string, QueryField>>;
+  /** What `{id}` may look like; anything else is an unknown id and reaches no store. */
+  readonly id?: RegExp;
+  /** Handles `format=csv` and `Accept: text/csv`; `null`: there is JSON only. */
+  readonly csv?: ((call: Call) => Promise<Result<CsvPage, Refusal>>) | null;
+}
+
+/** A page as CSV (RFC 4180), and the query parameter of the page behind it. */
+export interface CsvPage {
+  readonly text: string;
+  readonly next: { readonly name: string; readonly value: string } | null;
 }
 
 export interface Operation extends Required<Head> {
@@ -137,4 +147,7 @@ export function removing(
   return { ...defaults, ...head, method: 'DELETE', body: null, status: 204, answer: null, run };
 }
 
-const defaults = { scope: 'tenant', query: {} } as const;
+/** A typed id: prefix and ULID. */
+const typedId = /^(?:ten|prj|prn|key|sec|ups|rte|den|call)_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+const defaults = { scope: 'tenant', query: {}, id: typedId, csv: null } as const;

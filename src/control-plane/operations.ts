@@ -3,8 +3,13 @@
  * and the tests that walk it.
  */
 import { callOperations } from './calls';
+import { catalogOperations } from './catalog';
 import { denyRuleOperations } from './deny-rules';
+import { idempotencyOperations } from './idempotency';
 import { keyOperations } from './keys';
+import { ledgerOperations } from './ledger';
+import { creditOperations } from './ledger-credits';
+import { reviewOperations } from './ledger-reviews';
 import type { Operation } from './operation';
 import { principalOperations } from './principals';
 import { projectOperations } from './projects';
@@ -25,5 +30,10 @@ export const operations: readonly Operation[] = [
   ...routeOperations,
   ...denyRuleOperations,
   ...callOperations,
+  ...catalogOperations,
+  ...ledgerOperations,
+  ...creditOperations,
+  ...reviewOperations,
+  ...idempotencyOperations,
   ...vaultOperations,
 ];

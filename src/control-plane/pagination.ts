@@ -22,21 +22,26 @@ export const pageQuery: Readonly<Record<string, QueryField>> = {
 export const pageOf = <S extends z.ZodMiniType>(row: S) =>
   z.object({ data: z.array(row), next_cursor: z.nullable(z.string()) });
 
+/** The rows of one page that a query asks for. Refuses with `validation.error` on `limit`. */
+export function limitAsked(query: ReadonlyMap<string, string>): Result<number, Refusal> {
+  const limitText = query.get('limit') ?? String(pageSizeDefault);
+  const limit = /^[1-9][0-9]{0,2}$/.test(limitText) ? Number(limitText) : 0;
+  if (limit >= 1 && limit <= pageSizeMax) return ok(limit);
+  const message = `must be a whole number from 1 to ${pageSizeMax}`;
+  return err(invalid({ path: 'limit', message }));
+}
+
 /** The page that a query asks for. Refuses with `validation.error` on `limit` or `cursor`. */
 export function pageAsked(
   query: ReadonlyMap<string, string>,
   prefix: IdPrefix,
 ): Result<Page, Refusal> {
-  const limitText = query.get('limit') ?? String(pageSizeDefault);
-  const limit = /^[1-9][0-9]{0,2}$/.test(limitText) ? Number(limitText) : 0;
-  if (limit < 1 || limit > pageSizeMax) {
-    const message = `must be a whole number from 1 to ${pageSizeMax}`;
-    return err(invalid({ path: 'limit', message }));
-  }
+  const limit = limitAsked(query);
+  if (!limit.ok) return limit;
   const cursor = query.get('cursor');
-  if (cursor === undefined) return ok({ after: null, limit });
-  const after = idIn(cursor);
-  if (after !== null && isId(prefix, after)) return ok({ after, limit });
+  if (cursor === undefined) return ok({ after: null, limit: limit.value });
+  const after = decodedCursor(cursor);
+  if (after !== null && isId(prefix, after)) return ok({ after, limit: limit.value });
   return err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
 }
 
@@ -60,7 +65,8 @@ export async function listed<R extends { readonly id: string }, W>(
   return ok({ data: shown.map(toWire), next_cursor: last === undefined ? null : btoa(last.id) });
 }
 
-function idIn(cursor: string): string | null {
+/** What an opaque cursor holds; `null` when it is none of ours. */
+export function decodedCursor(cursor: string): string | null {
   if (cursor.length > cursorCharsMax) return null;
   try {
     return atob(cursor);

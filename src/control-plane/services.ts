@@ -5,6 +5,7 @@
 import type { EgressAllowance } from '../domain/egress/allowance';
 import type { Config } from '../ports/config';
 import type { EgressGuard } from '../ports/egress';
+import type { Ledgers } from '../ports/ledger';
 import type { Store } from '../ports/store';
 import type { Vault } from '../ports/vault';
 
@@ -26,6 +27,7 @@ export interface ManagementServices {
   readonly env: ManagementEnv;
   readonly store: Store;
   readonly config: Config;
+  readonly ledgers: Ledgers;
   readonly mint: KeyMint;
   readonly vault: Vault;
   readonly egress: EgressGuard;

@@ -1,7 +1,8 @@
 /**
  * Tenants: the tree that owns configuration and money. Promises: a parent never changes, so there
  * is no cycle; a tenant's ledger is its own or an ancestor's, and only who acts at or above that
- * ancestor may choose it. Operations read by `operations.ts`.
+ * ancestor may choose it; a ledger is neither left nor deleted while holds are open in it; limits
+ * are stored first and put in force after (`ledger-limits.ts`). Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
 import { isId, newId } from '../base/ids';
@@ -11,6 +12,17 @@ import type { FieldIssue, Refusal } from '../domain/refusal';
 import type { TenantRecord } from '../ports/store';
 import { invalid } from './body';
 import { dated, datedWire, displayName, reference } from './fields';
+import { booksOf } from './ledger-access';
+import {
+  budgetsOf,
+  budgetsWire,
+  limitAnswer,
+  limitFields,
+  limitsIssue,
+  needsLimits,
+  putInForce,
+} from './ledger-limits';
+import { fromLedger, holdsAreOpen } from './ledger-refusals';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
@@ -38,6 +50,7 @@ const mutable = {
   ledger_tenant_id: z
     ._default(z.nullable(reference), null)
     .check(z.describe('The tenant whose ledger pays: itself (null) or an ancestor.')),
+  ...limitFields,
 };
 
 /** Body of a change. */
@@ -63,6 +76,7 @@ export const tenantAnswer = z.object({
   depth: z.int(),
   home_region: z.nullable(z.string()),
   ledger_tenant_id: z.string(),
+  ...limitAnswer,
   ...dated,
 });
 
@@ -73,6 +87,8 @@ const toWire = (row: TenantRecord): z.output<typeof tenantAnswer> => ({
   depth: row.depth,
   home_region: row.homeRegion,
   ledger_tenant_id: row.ledgerTenantId,
+  daily_cap_micros: row.dailyCapMicros,
+  budgets: budgetsWire(row.budgets),
   ...datedWire(row),
 });
 
@@ -133,13 +149,7 @@ export const tenantOperations: readonly Operation[] = [
     scope: 'tree',
     permission: 'config:write',
     summary: 'Delete a tenant without children and resources',
-    async handle(call) {
-      const row = await reachable(call);
-      if (!row.ok) return row;
-      const gone = await call.services.store.tenants.remove(row.value.row.id);
-      if (gone.ok) call.wrote(row.value.row.id);
-      return gone;
-    },
+    handle: remove,
   }),
 ];
 
@@ -177,13 +187,16 @@ async function create(call: Call, body: z.output<typeof newTenantBody>) {
     depth: above.value.length + 1,
     homeRegion: body.home_region,
     ledgerTenantId,
+    dailyCapMicros: body.daily_cap_micros,
+    budgets: budgetsOf(body.budgets),
+    ledgerConfigVersion: 0,
     createdAt: nowMs,
     updatedAt: nowMs,
   };
+  const issue = limitsIssue(row);
+  if (issue !== null) return err(invalid(issue));
   const made = await services.store.tenants.insert(row);
-  if (!made.ok) return made;
-  call.wrote(id);
-  return ok(toWire(row));
+  return made.ok ? written(call, row) : made;
 }
 
 async function replace(call: Call, body: z.output<typeof tenantBody>) {
@@ -194,12 +207,50 @@ async function replace(call: Call, body: z.output<typeof tenantBody>) {
   const keeps = ledgerTenantId === before.ledgerTenantId;
   const fault = keeps ? null : ledgerFault(call, ledgerTenantId, found.value.chain);
   if (fault !== null) return err(fault);
-  const { name, home_region: homeRegion } = body;
-  const row = { ...before, name, homeRegion, ledgerTenantId, updatedAt: call.facts.nowMs };
-  const written = await call.services.store.tenants.replace(row);
-  if (!written.ok) return written;
+  const { name, home_region: homeRegion, daily_cap_micros: dailyCapMicros } = body;
+  const limits = { dailyCapMicros, budgets: budgetsOf(body.budgets) };
+  const row: TenantRecord = {
+    ...before,
+    ...limits,
+    name,
+    homeRegion,
+    ledgerTenantId,
+    updatedAt: call.facts.nowMs,
+  };
+  const issue = limitsIssue(row);
+  if (issue !== null) return err(invalid(issue));
+  const left = keeps ? ok(undefined) : await withoutHolds(call, before.ledgerTenantId);
+  if (!left.ok) return left;
+  const replaced = await call.services.store.tenants.replace(row);
+  return replaced.ok ? written(call, row) : replaced;
+}
+
+/** Tells isolates and, when it has or had limits, the ledger about a stored tenant. */
+async function written(call: Call, row: TenantRecord) {
   call.wrote(row.id);
-  return ok(toWire(row));
+  if (row.ledgerTenantId !== row.id || !needsLimits(row)) return ok(toWire(row));
+  const inForce = await putInForce(call, row);
+  return inForce.ok ? ok(toWire(row)) : inForce;
+}
+
+async function remove(call: Call): Promise<Result<void, Refusal>> {
+  const found = await reachable(call);
+  if (!found.ok) return found;
+  const { id, ledgerTenantId } = found.value.row;
+  const left = ledgerTenantId === id ? await withoutHolds(call, id) : ok(undefined);
+  if (!left.ok) return left;
+  const gone = await call.services.store.tenants.remove(id);
+  if (gone.ok) call.wrote(id);
+  return gone;
+}
+
+/** Whether nothing is held in a ledger. Refuses with a conflict, or when it does not answer. */
+async function withoutHolds(call: Call, ledgerTenantId: string): Promise<Result<void, Refusal>> {
+  const owner = await call.services.store.tenants.get(ledgerTenantId);
+  if (!owner.ok) return owner;
+  const view = await fromLedger(booksOf(call, owner.value).ledger.view());
+  if (!view.ok) return view;
+  return view.value.openHolds === 0 ? ok(undefined) : err(holdsAreOpen);
 }
 
 /** The chain of the tenant above a new one, leaf first; empty above a root. */

@@ -5,6 +5,7 @@
  */
 import type { MaybePromise, Result } from '../base/result';
 import type { DenyRule, Upstream } from '../domain/catalog/upstream';
+import type { LedgerAddress } from '../domain/ledger/address';
 import type { Refusal } from '../domain/refusal';
 import type { AccessKey } from '../domain/tenancy/access';
 import type { SealedSecret } from './vault';
@@ -23,6 +24,8 @@ export interface TenantView {
   readonly tenantId: string;
   /** The tenant and its ancestors, leaf first. */
   readonly chain: readonly string[];
+  /** Where the money of this tenant's calls is. */
+  readonly ledger: LedgerAddress;
   /** Rules of the whole chain. */
   readonly denyRules: readonly DenyRule[];
   /** Upstreams of that name along the chain, closest first, only those that the tenant may see; disabled ones included. */

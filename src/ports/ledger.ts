@@ -6,9 +6,17 @@
  * with the same ids would do twice, and neither is ever a yes. Implemented by `adapters/durable/`.
  * Amounts are micro-USD, times epoch milliseconds of the object's clock.
  */
+import type { LedgerAddress } from '../domain/ledger/address';
 import type { LedgerConfig } from '../domain/ledger/config';
 import type { LedgerEntry } from '../domain/ledger/entries';
-import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../domain/ledger/operations';
+import type {
+  Applied,
+  EndAnswer,
+  EndOp,
+  LedgerBusy,
+  PlaceAnswer,
+  PlaceOp,
+} from '../domain/ledger/operations';
 import type {
   AuditStep,
   ConfigureAnswer,
@@ -21,6 +29,7 @@ import type {
   ResolveAnswer,
   Review,
 } from '../domain/ledger/views';
+import type { Background } from './config';
 
 /** The object could not be reached, or failed: what it did is not known. */
 export interface LedgerUnavailable {
@@ -31,11 +40,7 @@ export interface LedgerUnavailable {
 /** What every operation may give instead of its answer. */
 export type FromLedger<T> = Promise<T | LedgerBusy | LedgerUnavailable>;
 
-/** Where a tenant's ledger is: the object is named by the tenant and first made in its region. */
-export interface LedgerAddress {
-  readonly ledgerTenantId: string;
-  readonly homeRegion: string | null;
-}
+export type { LedgerAddress };
 
 export interface Ledgers {
   of(address: LedgerAddress): Ledger;
@@ -67,4 +72,52 @@ export interface Ledger {
   /** Rows for D1's copy, oldest first; then `acknowledge` the last one that is safe there. */
   outbox(limit: number): FromLedger<Outbox>;
   acknowledge(seq: number): FromLedger<void>;
+}
+
+/**
+ * The road's view: one call's operations, sent together with those of other calls of this isolate.
+ * Whoever calls must stay alive until its answer is there (`Background`, registered before): a hold
+ * that is placed for somebody who is gone has its alarm as its only owner.
+ */
+export interface LedgerDesk {
+  /**
+   * Places a hold. When the answer is not known (`ledger_unavailable`), the desk itself sees to it
+   * that the hold is released and its claim freed: the caller owes nothing and must not send.
+   */
+  place(address: LedgerAddress, op: PlaceOp, background: Background): FromLedger<PlaceAnswer>;
+  /**
+   * Ends or renews a hold, closes a record; sent with the next claim of the tenant or within
+   * `ledgerFlushMs`. A release of a hold that was not sent yet takes it back.
+   */
+  end(address: LedgerAddress, op: EndOp, background: Background): void;
+  /**
+   * The same, with the answers: what is given back is on disk. When it is no answer, the operations
+   * stay with the desk and are delivered as those of {@link end} are.
+   */
+  endNow(
+    address: LedgerAddress,
+    ops: readonly EndOp[],
+    background: Background,
+  ): FromLedger<readonly EndAnswer[]>;
+}
+
+/** Settlements that an object did not take, kept by somebody who outlives the isolate. */
+export interface SettlementKeeper {
+  /** Gives back what was not taken; never throws. */
+  keep(address: LedgerAddress, ops: readonly EndOp[]): Promise<readonly EndOp[]>;
+}
+
+/** What one message of the queue `settlements` carries; the same ids again change nothing. */
+export interface SettlementMessage {
+  readonly version: 1;
+  readonly address: LedgerAddress;
+  readonly ops: readonly EndOp[];
+}
+
+/** Time as the desk needs it: a clock, and timers that belong to the request that starts them. */
+export interface DeskTime {
+  /** Epoch milliseconds. */
+  nowMs(): number;
+  /** Calls `act` once; gives back what cancels it. */
+  start(ms: number, act: () => void): () => void;
 }

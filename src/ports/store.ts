@@ -7,9 +7,13 @@
  * `adapters/d1/store/`. Times are epoch milliseconds.
  */
 import type { Result } from '../base/result';
+import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { DenyRule, Route, Upstream, Visibility } from '../domain/catalog/upstream';
+import type { Budget, LedgerConfig } from '../domain/ledger/config';
+import type { LogRow } from '../domain/ledger/entries';
 import type { Refusal } from '../domain/refusal';
 import type { Permission, Role } from '../domain/tenancy/access';
+import type { CatalogEntry } from './catalog';
 import type { CallRow } from './evidence';
 import type { SealedSecret, WrappedDataKey } from './vault';
 
@@ -36,6 +40,11 @@ export interface TenantRecord extends Dated {
   readonly depth: number;
   readonly homeRegion: string | null;
   readonly ledgerTenantId: string;
+  /** Limits of the tenant's own ledger, micro-USD and rules; they need {@link ledgerTenantId} = id. */
+  readonly dailyCapMicros: number | null;
+  readonly budgets: readonly Budget[];
+  /** Raised by every write of the limits; 0: the ledger was never given any. */
+  readonly ledgerConfigVersion: number;
 }
 
 export interface ProjectRecord extends Dated {
@@ -62,6 +71,8 @@ export interface KeyRecord extends Dated {
   readonly permissions: readonly Permission[] | null;
   readonly upstreamAccess: readonly string[] | null;
   readonly projectAccess: readonly string[] | null;
+  /** Metered calls per UTC day; `null`: no cap. */
+  readonly dailyCallCap: number | null;
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
 }
@@ -118,7 +129,13 @@ export interface TenantStore {
   /** Direct children, or the roots for `null`. */
   children(parentId: string | null, page: Page): Stored<readonly TenantRecord[]>;
   insert(row: TenantRecord): Stored<void>;
+  /** Everything but `ledgerConfigVersion`, which is only ever raised. */
   replace(row: TenantRecord): Stored<void>;
+  /**
+   * Raises `ledgerConfigVersion` above its value and above `atLeast`; gives the limits as they are
+   * then, so that of two writers the later one's limits have the higher version.
+   */
+  raiseLimits(tenantId: string, atLeast: number): Stored<LedgerConfig>;
   /** Only a tenant without children and resources; else `resource.conflict`. */
   remove(tenantId: string): Stored<void>;
 }
@@ -186,6 +203,12 @@ export interface DataKeyStore {
   retire(tenantId: string, version: number): Stored<void>;
 }
 
+/** D1's copy of ledgers' logs, read only: the ledger's own rows are the truth. */
+export interface LedgerLogStore {
+  /** Rows behind `afterSeq`, oldest first, at most `limit`. */
+  rows(ledgerTenantId: string, afterSeq: number, limit: number): Stored<readonly LogRow[]>;
+}
+
 /** The first rows of a set and the size of the whole set. */
 export interface Counted<T> {
   readonly rows: readonly T[];
@@ -204,6 +227,26 @@ export interface Resealed {
   readonly after: SealedValue;
 }
 
+/** What a list of the catalog is narrowed to; null: not. `text` is looked for in id, capability and summary. */
+export interface CatalogFilter {
+  readonly text: string | null;
+  readonly provider: string | null;
+  readonly capability: string | null;
+}
+
+/** A row of a list of the catalog. */
+export interface CatalogListing {
+  readonly id: string;
+  readonly providerName: string;
+  readonly endpoint: CatalogEndpoint;
+}
+
+/** The catalog, read only: `npm run catalog` writes it. It belongs to no tenant. */
+export interface CatalogStore {
+  list(filter: CatalogFilter, page: Page): Stored<readonly CatalogListing[]>;
+  get(id: string): Stored<CatalogEntry>;
+}
+
 export interface Store {
   readonly tenants: TenantStore;
   readonly projects: ProjectStore;
@@ -215,4 +258,6 @@ export interface Store {
   readonly routes: RouteStore;
   readonly denyRules: DenyRuleStore;
   readonly calls: Reads<CallRow>;
+  readonly ledgerLog: LedgerLogStore;
+  readonly catalog: CatalogStore;
 }

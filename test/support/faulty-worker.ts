@@ -8,6 +8,8 @@
 import type { Bindings } from '../../src/env';
 import worker from '../../src/worker';
 
+export { OrgLedger } from '../../src/worker';
+
 type Mode = 'ok' | 'fails' | 'hangs';
 
 let mode: Mode = 'ok';

@@ -9,6 +9,7 @@ import { drizzle } from 'drizzle-orm/d1';
 import { configReadTimeoutMs, tenantDepthMax } from '../../base/limits';
 import { routeOrder } from '../../domain/catalog/route-match';
 import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
+import type { LedgerAddress } from '../../domain/ledger/address';
 import type { AccessKey } from '../../domain/tenancy/access';
 import type { SealedSecret } from '../../ports/vault';
 import { toAccessKey, toRoute, toUpstream } from './rows';
@@ -27,6 +28,8 @@ export interface ChainState {
   readonly chain: readonly string[];
   /** Ids and versions of the whole chain as one comparable text. */
   readonly version: string;
+  /** Where the leaf's money is; the region is the ledger tenant's own. */
+  readonly ledger: LedgerAddress;
 }
 
 /** What a key look-up finds: the key, its tenant's chain, the chain's deny rules. */
@@ -53,6 +56,8 @@ type Report = (event: string, facts: Readonly<Record<string, string>>) => void;
 interface ChainRow {
   readonly id: string;
   readonly version: number;
+  readonly ledgerTenantId: string;
+  readonly homeRegion: string | null;
 }
 
 export class ConfigReader {
@@ -179,7 +184,12 @@ export class ConfigReader {
 
   #chain(tenantId: string) {
     return this.#db
-      .select({ id: sql<string>`id`, version: sql<number>`version` })
+      .select({
+        id: sql<string>`id`,
+        version: sql<number>`version`,
+        ledgerTenantId: sql<string>`ledger_tenant_id`,
+        homeRegion: sql<string | null>`home_region`,
+      })
       .from(chainSql(tenantId))
       .orderBy(sql`level`);
   }
@@ -187,12 +197,13 @@ export class ConfigReader {
 
 /** The tenant and its ancestors; the level bound only stops a damaged tree. */
 const chainSql = (tenantId: string) => sql`(
-  with recursive chain(id, parent_id, version, level) as (
-    select id, parent_id, config_version, 0 from tenants where id = ${tenantId}
+  with recursive chain(id, parent_id, version, ledger_tenant_id, home_region, level) as (
+    select id, parent_id, config_version, ledger_tenant_id, home_region, 0 from tenants where id = ${tenantId}
     union all
-    select t.id, t.parent_id, t.config_version, c.level + 1 from tenants t join chain c on t.id = c.parent_id
+    select t.id, t.parent_id, t.config_version, t.ledger_tenant_id, t.home_region, c.level + 1
+      from tenants t join chain c on t.id = c.parent_id
       where c.level < ${tenantDepthMax}
-  ) select id, version, level from chain)`;
+  ) select id, version, ledger_tenant_id, home_region, level from chain)`;
 
 /** Ids of the upstreams along a chain that match and that its leaf may see. */
 function matching(chain: readonly string[], query: UpstreamQuery): SQL {
@@ -221,10 +232,14 @@ const inChain = (column: SQLWrapper, chain: readonly string[]) =>
   sql`${column} in (select value from json_each(${JSON.stringify(chain)}))`;
 
 function chainOf(rows: readonly ChainRow[]): ChainState | 'gone' {
-  if (rows.length === 0) return 'gone';
+  const leaf = rows[0];
+  if (leaf === undefined) return 'gone';
+  const { ledgerTenantId } = leaf;
+  const payer = rows.find((r) => r.id === ledgerTenantId);
   return {
     chain: rows.map((r) => r.id),
     version: rows.map((r) => `${r.id}:${r.version}`).join(' '),
+    ledger: { ledgerTenantId, homeRegion: payer?.homeRegion ?? null },
   };
 }
 

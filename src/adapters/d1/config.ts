@@ -19,6 +19,7 @@ import {
 import { Lru } from '../../base/lru';
 import { err, type MaybePromise, ok, type Result } from '../../base/result';
 import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
+import type { LedgerAddress } from '../../domain/ledger/address';
 import type { Refusal } from '../../domain/refusal';
 import type { AccessKey } from '../../domain/tenancy/access';
 import { isToken } from '../../domain/tenancy/token';
@@ -202,6 +203,7 @@ class View implements TenantView {
   readonly tenantId: string;
   readonly chain: readonly string[];
   readonly version: string;
+  readonly ledger: LedgerAddress;
   readonly denyRules: readonly DenyRule[];
   readonly keys = new Lru<string, AccessKey>(tenantKeysMax);
   checkedAtMs: number;
@@ -217,6 +219,7 @@ class View implements TenantView {
     this.tenantId = read.key.tenantId;
     this.chain = read.chain;
     this.version = read.version;
+    this.ledger = read.ledger;
     this.denyRules = read.denyRules;
     this.checkedAtMs = nowMs;
   }

@@ -30,6 +30,7 @@ export function toAccessKey(
         : row.permissions.filter((p): p is Permission => known.has(p)),
     upstreamAccess: row.upstreamAccess,
     projectAccess: row.projectAccess,
+    callCap: row.dailyCallCap,
     expiresAtMs: row.expiresAt,
     revoked: row.revokedAt !== null || !principalEnabled,
   };

@@ -1,6 +1,6 @@
 /**
- * The D1 tables: tenancy, configuration, sealed secrets, the reporting copy of calls.
- * Promises: every row but a tenant's own carries `tenant_id`; money is never here. Must never: be queried without a tenant in the WHERE.
+ * The D1 tables: tenancy, configuration, sealed secrets, the reporting copy of calls, the catalog.
+ * Promises: every row but a tenant's own and the catalog's carries `tenant_id`; money is never here. Must never: be queried without a tenant in the WHERE.
  * Source of `d1-migrations/` (drizzle-kit). Called by the D1 adapters only. Times are epoch milliseconds.
  */
 import { sql } from 'drizzle-orm';
@@ -14,7 +14,10 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core';
+import type { CatalogEndpoint, EndpointAccess } from '../../domain/catalog/endpoint';
+import type { Provider } from '../../domain/catalog/provider';
 import type { Binding, Endpoint, HeaderRules } from '../../domain/catalog/upstream';
+import type { Budget } from '../../domain/ledger/config';
 import type { Permission } from '../../domain/tenancy/access';
 import type { Blame, Outcome } from '../../ports/evidence';
 
@@ -37,6 +40,10 @@ export const tenants = sqliteTable(
     depth: integer('depth').notNull(),
     homeRegion: text('home_region'),
     ledgerTenantId: text('ledger_tenant_id').notNull(),
+    /** Limits of the tenant's own ledger: this copy is what the object is configured with. */
+    dailyCapMicros: integer('daily_cap_micros'),
+    budgets: text('budgets', { mode: 'json' }).$type<readonly Budget[]>().notNull().default([]),
+    ledgerConfigVersion: integer('ledger_config_version').notNull().default(0),
     /** Raised by every write that the road could notice; one read of it per tenant per CONFIG_TTL_S keeps isolates honest. */
     configVersion: integer('config_version').notNull().default(1),
     createdAt: integer('created_at').notNull(),
@@ -96,6 +103,8 @@ export const accessKeys = sqliteTable(
     permissions: text('permissions', { mode: 'json' }).$type<readonly Permission[]>(),
     upstreamAccess: text('upstream_access', { mode: 'json' }).$type<readonly string[]>(),
     projectAccess: text('project_access', { mode: 'json' }).$type<readonly string[]>(),
+    /** Metered calls per UTC day. */
+    dailyCallCap: integer('daily_call_cap'),
     expiresAt: integer('expires_at'),
     revokedAt: integer('revoked_at'),
     createdAt: integer('created_at').notNull(),
@@ -299,3 +308,75 @@ export const calls = sqliteTable(
 
 /** `unixepoch` in milliseconds, for statements that may not depend on an isolate's clock. */
 export const nowMs = sql<number>`(unixepoch('subsec') * 1000)`;
+
+// ── catalog: the operator's, no tenant's; written by `npm run catalog -- apply` only ──
+
+/** One provider of the catalog; the document is the whole of it. */
+export const catalogProviders = sqliteTable('catalog_providers', {
+  slug: text('slug').primaryKey(),
+  name: text('name').notNull(),
+  document: text('document', { mode: 'json' }).$type<Provider>().notNull(),
+});
+
+/** One endpoint of the catalog; the columns beside the document are what is searched and compared. */
+export const catalogEndpoints = sqliteTable(
+  'catalog_endpoints',
+  {
+    id: text('id').primaryKey(),
+    provider: text('provider')
+      .notNull()
+      .references(() => catalogProviders.slug),
+    capability: text('capability').notNull(),
+    summary: text('summary').notNull(),
+    access: text('access').$type<EndpointAccess>().notNull(),
+    /** Micro-USD of a smallest usual call, null when it cannot be told: only to compare endpoints. */
+    guideMicros: integer('guide_micros'),
+    retired: integer('retired', { mode: 'boolean' }).notNull(),
+    document: text('document', { mode: 'json' }).$type<CatalogEndpoint>().notNull(),
+  },
+  (t) => [
+    index('catalog_endpoints_provider').on(t.provider, t.id),
+    index('catalog_endpoints_capability').on(t.capability, t.id),
+  ],
+);
+
+/** One row, id 1: the version is raised by every apply that changes something; isolates compare it. */
+export const catalogState = sqliteTable('catalog_state', {
+  id: integer('id').primaryKey(),
+  version: integer('version').notNull(),
+  appliedAt: integer('applied_at').notNull(),
+});
+
+// ── journal: the copy of the ledgers' logs; the objects' rows are the truth ──
+
+/** Every ledger that money was ever put into, and how far its log is copied. Written by `journal.ts`. */
+export const ledgers = sqliteTable(
+  'ledgers',
+  {
+    tenantId: text('tenant_id').primaryKey(),
+    homeRegion: text('home_region'),
+    /** Rows 1 to this one are in `ledger_journal`. */
+    copiedSeq: integer('copied_seq').notNull().default(0),
+    /** When the job last looked at it, whatever came of it: the longest not seen comes first. */
+    seenAt: integer('seen_at').notNull().default(0),
+    /** What was wrong with the newest outbox; nothing is copied beyond it. */
+    fault: text('fault'),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [index('ledgers_seen').on(t.seenAt, t.tenantId)],
+);
+
+/** One row of a ledger's log, as the object wrote it. Contiguous from 1 within a tenant. */
+export const ledgerJournal = sqliteTable(
+  'ledger_journal',
+  {
+    tenantId: text('tenant_id').notNull(),
+    seq: integer('seq').notNull(),
+    at: integer('at').notNull(),
+    availableMicros: integer('available_micros').notNull(),
+    heldMicros: integer('held_micros').notNull(),
+    settledMicros: integer('settled_micros').notNull(),
+    ops: text('ops').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.tenantId, t.seq] })],
+);

@@ -36,6 +36,8 @@ export interface AccessKey {
   readonly upstreamAccess: readonly string[] | null;
   /** Project ids whose upstreams the key may call. */
   readonly projectAccess: readonly string[] | null;
+  /** Metered calls per UTC day; `null`: no cap. */
+  readonly callCap: number | null;
   readonly expiresAtMs: number | null;
   readonly revoked: boolean;
 }

@@ -40,6 +40,7 @@ export const key = (parts: Partial<AccessKey> = {}): AccessKey => ({
   permissions: null,
   upstreamAccess: null,
   projectAccess: null,
+  callCap: null,
   expiresAtMs: null,
   revoked: false,
   ...parts,
@@ -103,6 +104,7 @@ export function tenant(
   return {
     tenantId: 'ten_leaf',
     chain: ['ten_leaf', 'ten_root'],
+    ledger: { ledgerTenantId: 'ten_leaf', homeRegion: null },
     denyRules,
     named: () => found,
     aliased: () => found,

@@ -272,7 +272,7 @@ describe('the tenant tree', () => {
 });
 
 describe('every write', () => {
-  it('raises the configuration version of its own tenant and of no other', async () => {
+  it('raises the configuration version of its own tenant and of no other; money raises none', async () => {
     const own = await makeTenant(api);
     const version = async (id: string) =>
       (
@@ -289,7 +289,9 @@ describe('every write', () => {
       const body = o.body === null ? undefined : bodies(made)[nameOf(o)];
       const answer = await api.send(o.method, own.at(pathOf(o, target)), { body });
       expect([nameOf(o), answer.status]).toEqual([nameOf(o), o.status]);
-      expect([nameOf(o), await version(own.id)]).toEqual([nameOf(o), before + 1]);
+      const isMoney = /^\/(?:ledger|idempotency)\//.test(o.path);
+      const raised = isMoney ? before : before + 1;
+      expect([nameOf(o), await version(own.id)]).toEqual([nameOf(o), raised]);
     }
     expect(await version(tenant.id)).toBe(others);
   });

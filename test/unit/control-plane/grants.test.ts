@@ -18,6 +18,7 @@ const actor = (role: Role, fields: Partial<AccessKey> = {}): Actor => ({
     permissions: null,
     upstreamAccess: null,
     projectAccess: null,
+    callCap: null,
     expiresAtMs: null,
     revoked: false,
     ...fields,
@@ -28,6 +29,7 @@ const grant = (role: Role, fields: Partial<Grant> = {}): Grant => ({
   permissions: null,
   upstreamAccess: null,
   projectAccess: null,
+  callCap: null,
   ...fields,
 });
 
@@ -53,6 +55,14 @@ describe('what an actor may give', () => {
     expect(mayGiveKey(narrowed, grant('owner', { permissions: held })).ok).toBe(true);
     expect(mayGiveKey(narrowed, grant('owner', { permissions: ['secret:write'] })).ok).toBe(false);
     expect(mayGiveKey(narrowed, grant('viewer', { permissions: ['secret:write'] })).ok).toBe(true);
+  });
+
+  it("a key with a call cap gives no more calls than its own, an owner's key too", () => {
+    const capped = actor('owner', { callCap: 5 });
+    expect(mayGiveKey(capped, grant('member', { callCap: 5 })).ok).toBe(true);
+    expect(mayGiveKey(capped, grant('member', { callCap: 6 })).ok).toBe(false);
+    expect(mayGiveKey(capped, grant('member')).ok).toBe(false);
+    expect(mayGiveKey(actor('owner'), grant('member', { callCap: 6 })).ok).toBe(true);
   });
 
   it('a key with an access list gives only within it', () => {

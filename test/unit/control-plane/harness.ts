@@ -1,8 +1,9 @@
 /**
- * The management API over a real D1, vault and configuration, with a scripted resolver and a clock
+ * The management API over a real D1, vault, ledgers and configuration, with a scripted resolver and a clock
  * that stands still. Used by the api tests of this folder; every test file has its own database.
  */
 import { createExecutionContext, env, waitOnExecutionContext } from 'cloudflare:test';
+import type { OrgLedger } from '../../../durable-objects/org-ledger';
 import { D1Config } from '../../../src/adapters/d1/config';
 import { ConfigReader } from '../../../src/adapters/d1/config-reader';
 import { d1Store } from '../../../src/adapters/d1/store/store';
@@ -13,10 +14,18 @@ import { managementApi } from '../../../src/control-plane/api';
 import type { ManagementServices } from '../../../src/control-plane/services';
 import { type Bindings, parseEnv } from '../../../src/env';
 import type { EgressGuard } from '../../../src/ports/egress';
+import type { Ledger, Ledgers } from '../../../src/ports/ledger';
 import { operatorKey, testBindings } from '../../support/test-env';
 
 const bindings = env as unknown as Bindings;
 export const db: D1Database = bindings.DB;
+
+/** The real objects, without the client between them and the port. */
+export const objects = bindings.LEDGER as DurableObjectNamespace<OrgLedger>;
+export const realLedgers: Ledgers = {
+  of: ({ ledgerTenantId }) => objects.getByName(ledgerTenantId) as unknown as Ledger,
+};
+
 /** The time at which every test begins, epoch milliseconds. */
 export const startMs = Date.UTC(2030, 0, 1);
 
@@ -35,6 +44,7 @@ const resolver: EgressGuard = {
 export interface ApiOptions {
   readonly vars?: Record<string, string>;
   readonly masterKeys?: MasterKeys;
+  readonly ledgers?: Ledgers;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
@@ -64,7 +74,7 @@ export interface Api {
 
 /** An isolate of its own: nothing cached, the database shared. */
 export function makeApi(options: ApiOptions = {}): Api {
-  const vars = parseEnv({ ...testBindings, ...options.vars, DB: db });
+  const vars = parseEnv({ ...testBindings, ...options.vars, DB: db, LEDGER: objects });
   const clock = { nowMs: startMs };
   const nowMs = () => clock.nowMs;
   const mint = new TokenMint(vars.keyCheckSecrets);
@@ -73,7 +83,9 @@ export function makeApi(options: ApiOptions = {}): Api {
   const reader = new ConfigReader(db, () => undefined);
   const config = new D1Config({ reader, mint, ttlMs: vars.configTtlMs, nowMs });
   const store = d1Store(db);
-  const services = { env: vars, store, config, mint, vault, egress: resolver, clock: nowMs };
+  const ledgers = options.ledgers ?? realLedgers;
+  const ports = { store, config, ledgers, mint, vault, egress: resolver };
+  const services = { env: vars, ...ports, clock: nowMs };
   const app = managementApi(services);
   const send: Api['send'] = async (method, path, { key = operatorKey, body, headers } = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -87,7 +99,8 @@ export function makeApi(options: ApiOptions = {}): Api {
     const answer = await app.fetch(new Request(`https://gateway.test${path}`, init), {}, context);
     const read = await answer.text();
     await waitOnExecutionContext(context);
-    const json: Json = read === '' ? null : JSON.parse(read);
+    const isJson = answer.headers.get('content-type')?.includes('json') === true;
+    const json: Json = isJson ? JSON.parse(read) : null;
     return { status: answer.status, headers: answer.headers, body: json, text: read };
   };
   const made: Api['made'] = async (method, path, body, key) => {

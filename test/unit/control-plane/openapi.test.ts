@@ -34,6 +34,13 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('says where CSV is to be had', () => {
+    const { content } = document.paths['/api/v1/ledger/entries'].get.responses['200'];
+    expect(Object.keys(content)).toEqual(['application/json', 'text/csv']);
+    const balance = document.paths['/api/v1/ledger'].get.responses['200'].content;
+    expect(Object.keys(balance)).toEqual(['application/json']);
+  });
+
   it('names every operation once', () => {
     const ids = Object.values(document.paths).flatMap((methods) =>
       Object.values(methods as Record<string, { operationId: string }>).map(

@@ -2,8 +2,11 @@
  * One of every resource in a tenant, and a valid body for every write: what the tests that walk the
  * operations table need.
  */
+import { runInDurableObject } from 'cloudflare:test';
 import type { Operation } from '../../../src/control-plane/operation';
-import { type Api, db, makeKey, startMs, type Tenant, upstreamFields } from './harness';
+import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
+import { endpoint, provider } from '../domain/catalog/rows';
+import { type Api, db, makeKey, objects, startMs, type Tenant, upstreamFields } from './harness';
 
 /** Ids of one tenant's resources by the first segment of their path. */
 export type Ids = Readonly<Record<string, string>>;
@@ -30,6 +33,8 @@ export async function makeOneOfEach(api: Api, tenant: Tenant): Promise<Ids> {
     routes: route.id,
     'deny-rules': rule.id,
     calls: await makeCall(tenant.id),
+    catalog: await makeCatalogRow(),
+    ...(await makeMoney(tenant.id)),
   };
 }
 
@@ -44,6 +49,46 @@ export async function makeCall(tenantId: string): Promise<string> {
     .bind(id, tenantId, startMs)
     .run();
   return id;
+}
+
+/** Writes one row of the catalog, which belongs to no tenant, as the import would. */
+export async function makeCatalogRow(parts: Partial<CatalogEndpoint> = {}): Promise<string> {
+  const row = endpoint({ id: `vendor.row-${++made}`, ...parts });
+  const vendor = provider({ slug: row.provider });
+  await db.batch([
+    db
+      .prepare('insert or ignore into catalog_providers (slug, name, document) values (?, ?, ?)')
+      .bind(vendor.slug, vendor.name, JSON.stringify(vendor)),
+    db
+      .prepare(
+        `insert into catalog_endpoints (id, provider, capability, summary, access, guide_micros, retired, document)
+         values (?, ?, ?, ?, 'own', null, 0, ?)`,
+      )
+      .bind(row.id, row.provider, row.capability, row.summary, JSON.stringify(row)),
+  ]);
+  return row.id;
+}
+
+/**
+ * An open hold, an idempotency record whose outcome nobody saw, and an expired hold: what the road
+ * leaves in a ledger. Ids by the first segment of their paths.
+ */
+export async function makeMoney(
+  tenantId: string,
+): Promise<{ idempotency: string; ledger: string }> {
+  const [hold, record, review] = ['hld', 'idm', 'hld'].map(
+    (prefix) => `${prefix}_01H${String(++made).padStart(23, '0')}`,
+  ) as [string, string, string];
+  const stub = objects.getByName(tenantId);
+  await stub.topUp(`pay_${hold}`, 100);
+  const claim = [record, 'prn_1', record, 'fingerprint'] as const;
+  await stub.apply([], [['place', hold, 60, 'key_1', 5, ['team', 'a'], claim]]);
+  await stub.apply([['unknown', record]], []);
+  await runInDurableObject(stub, (_, { storage }) => {
+    const insert = 'INSERT INTO review (hold_id, micros, at) VALUES (?, 7, ?)';
+    storage.sql.exec(insert, review, startMs);
+  });
+  return { idempotency: record, ledger: review };
 }
 
 /** A valid body of every write, by method and path; `ids` are the caller's own resources. */
@@ -66,6 +111,9 @@ export function bodies(ids: Ids): Readonly<Record<string, object>> {
     'PUT /routes/{id}': { methods: ['PUT'], path: `/r${n}` },
     'POST /deny-rules': { host: 'deny.example' },
     'PUT /deny-rules/{id}': { host: 'deny.example' },
+    'POST /ledger/grants': { id: `gift_${n}`, micros: 5, kind: 'promotional' },
+    'POST /ledger/topups': { id: `pay_${n}`, micros: 5 },
+    'POST /idempotency/{id}/resolve': { resolution: 'settle' },
     'POST /vault/rotate': {},
     'POST /tenants/{id}/data-key/rotate': {},
   };

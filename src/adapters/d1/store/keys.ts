@@ -17,6 +17,7 @@ const columns = {
   permissions: accessKeys.permissions,
   upstreamAccess: accessKeys.upstreamAccess,
   projectAccess: accessKeys.projectAccess,
+  dailyCallCap: accessKeys.dailyCallCap,
   expiresAt: accessKeys.expiresAt,
   revokedAt: accessKeys.revokedAt,
   createdAt: accessKeys.createdAt,
@@ -40,10 +41,12 @@ export function keyStore(db: Db): KeyStore {
       return done(db.batch([write, raise(db, row.tenantId)]));
     },
     replace(row) {
-      const { name, permissions, upstreamAccess, projectAccess, expiresAt, updatedAt } = row;
+      const { name, permissions, upstreamAccess, projectAccess } = row;
+      const { dailyCallCap, expiresAt, updatedAt } = row;
+      const lists = { permissions, upstreamAccess, projectAccess };
       const write = db
         .update(accessKeys)
-        .set({ name, permissions, upstreamAccess, projectAccess, expiresAt, updatedAt })
+        .set({ name, ...lists, dailyCallCap, expiresAt, updatedAt })
         .where(its(row.tenantId, row.id))
         .returning({ id: accessKeys.id });
       return changed(db.batch([write, raise(db, row.tenantId)]));

@@ -16,6 +16,9 @@ const columns = {
   depth: tenants.depth,
   homeRegion: tenants.homeRegion,
   ledgerTenantId: tenants.ledgerTenantId,
+  dailyCapMicros: tenants.dailyCapMicros,
+  budgets: tenants.budgets,
+  ledgerConfigVersion: tenants.ledgerConfigVersion,
   createdAt: tenants.createdAt,
   updatedAt: tenants.updatedAt,
 };
@@ -41,6 +44,7 @@ export function tenantStore(db: Db): TenantStore {
       ),
     insert: (row) => done(db.insert(tenants).values(row)),
     replace: (row) => changed(db.batch([replaced(db, row), raise(db, row.id)])),
+    raiseLimits: (tenantId, atLeast) => one(raisedLimits(db, tenantId, atLeast)),
     remove: (tenantId) => removed(db, tenantId),
   };
 }
@@ -60,10 +64,25 @@ const replaced = (db: Db, row: TenantRecord) =>
       name: row.name,
       homeRegion: row.homeRegion,
       ledgerTenantId: row.ledgerTenantId,
+      dailyCapMicros: row.dailyCapMicros,
+      budgets: row.budgets,
       updatedAt: row.updatedAt,
     })
     .where(eq(tenants.id, row.id))
     .returning({ id: tenants.id });
+
+/** One statement, so that the version and the limits that it is given for are one state. */
+const raisedLimits = (db: Db, tenantId: string, atLeast: number) =>
+  db
+    .update(tenants)
+    .set({ ledgerConfigVersion: sql`max(${tenants.ledgerConfigVersion}, ${atLeast}) + 1` })
+    .where(eq(tenants.id, tenantId))
+    .returning({
+      version: tenants.ledgerConfigVersion,
+      dailyCapMicros: tenants.dailyCapMicros,
+      budgets: tenants.budgets,
+    })
+    .get();
 
 /**
  * The data keys go with the tenant: a child or a resource breaks a reference and takes the whole

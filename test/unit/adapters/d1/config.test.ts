@@ -57,6 +57,7 @@ function world() {
   const snapshot = (tenantId: string): KeySnapshot => ({
     chain: [tenantId, 'ten_root'],
     version: versionText(),
+    ledger: { ledgerTenantId: tenantId, homeRegion: null },
     denyRules: [],
     key: key({ tenantId, revoked: state.revoked, expiresAtMs: state.expiresAtMs }),
   });
@@ -70,7 +71,9 @@ function world() {
     },
     async chain(tenantId) {
       reads.chain += 1;
-      return state.down ? null : { chain: [tenantId, 'ten_root'], version: versionText() };
+      const ledger = { ledgerTenantId: tenantId, homeRegion: null };
+      const chain = [tenantId, 'ten_root'];
+      return state.down ? null : { chain, version: versionText(), ledger };
     },
     async upstreams() {
       reads.upstreams += 1;

@@ -1,0 +1,220 @@
+/**
+ * One endpoint as catalog files spell it. Promises: gives exactly a {@link CatalogEndpoint} without what its file adds; contradictions
+ * inside the row are issues that point at their field. Called by schema.ts.
+ */
+import * as z from 'zod';
+import type { Parameter, PlatformRule, ValueRule } from '../../../src/domain/catalog/endpoint.ts';
+import { placeholderNames } from '../../../src/domain/catalog/placeholders.ts';
+import { costSchema, priceIssues, settlementSchema, usualSettlement } from './price-schema.ts';
+
+const text = z.string().min(1).max(512);
+const slug = z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, 'wants lower-case letters, digits, - and _');
+const dotted = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9][a-z0-9_-]*)*$/, 'wants dotted lower-case words');
+const bound = z.number().nullable().default(null);
+const size = z.int().min(0).nullable().default(null);
+
+/** How callers are allowed in. */
+export const grantMethod = z.enum(['api_key', 'oauth_user', 'oauth_app', 'service_account']);
+
+const head = {
+  in: z.enum(['path', 'query', 'body']),
+  name: text,
+  required: z.boolean().default(false),
+  description: text.nullable().default(null),
+};
+
+const parameterShape = z.discriminatedUnion('type', [
+  z.strictObject({ ...head, type: z.enum(['any', 'boolean', 'object']) }),
+  z.strictObject({
+    ...head,
+    type: z.literal('string'),
+    enum: z.array(z.string()).min(1).nullable().default(null),
+    max_chars: size,
+  }),
+  z.strictObject({
+    ...head,
+    type: z.enum(['integer', 'number']),
+    enum: z.array(z.number()).min(1).nullable().default(null),
+    min: bound,
+    max: bound,
+  }),
+  z.strictObject({
+    ...head,
+    type: z.literal('array'),
+    min_items: z.int().min(0).default(0),
+    max_items: size,
+    item_enum: z.array(z.string()).min(1).nullable().default(null),
+    item_fields: z
+      .strictObject({ need: z.enum(['all', 'any']), names: z.array(text).min(1) })
+      .nullable()
+      .default(null),
+  }),
+]);
+
+function ruleOf(row: z.output<typeof parameterShape>): ValueRule {
+  switch (row.type) {
+    case 'string':
+      return { type: row.type, enum: row.enum, charsMax: row.max_chars };
+    case 'integer':
+    case 'number':
+      return { type: row.type, enum: row.enum, min: row.min, max: row.max };
+    case 'array': {
+      const { min_items: itemsMin, max_items: itemsMax } = row;
+      return {
+        type: row.type,
+        itemsMin,
+        itemsMax,
+        itemEnum: row.item_enum,
+        itemFields: row.item_fields,
+      };
+    }
+    default:
+      return { type: row.type };
+  }
+}
+
+const parameter = parameterShape.transform((row): Parameter => {
+  const { in: place, name, description } = row;
+  // What fills a path cannot be left out.
+  const required = row.required || place === 'path';
+  return { in: place, name, required, rule: ruleOf(row), description };
+});
+
+/** A query name, or members of the body from the top down with dots between. */
+const place = { in: z.enum(['query', 'body']), at: text };
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+
+const platformRule = z
+  .discriminatedUnion('rule', [
+    z.strictObject({
+      ...place,
+      rule: z.literal('count'),
+      min: z.int().min(0),
+      max: z.int().min(0),
+    }),
+    z.strictObject({
+      ...place,
+      rule: z.literal('selector'),
+      equals: scalar,
+      may_be_absent: z.boolean().default(false),
+    }),
+    z.strictObject({ ...place, rule: z.literal('refused') }),
+  ])
+  .transform((row): PlatformRule => {
+    const at = row.in === 'query' ? [row.at] : row.at.split('.');
+    const where = { in: row.in, at } as const;
+    if (row.rule === 'refused') return { ...where, kind: 'refused' };
+    if (row.rule === 'count') return { ...where, kind: 'count', min: row.min, max: row.max };
+    return { ...where, kind: 'selector', equals: row.equals, mayBeAbsent: row.may_be_absent };
+  });
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+const shape = z.strictObject({
+  name: dotted,
+  capability: dotted,
+  summary: text,
+  method: z.enum(methods),
+  host: z.string().nullable().default(null),
+  path: z.string().regex(/^\/[^#\s\\]*$/, 'starts with / and has no #, \\ and space'),
+  grant_method: grantMethod.nullable().default(null),
+  parameters: z.array(parameter).default([]),
+  strict_query: z.boolean().default(false),
+  body_allowlist: z.boolean().default(false),
+  platform_request: z.array(platformRule).nullable().default(null),
+  ceiling_param: z
+    .strictObject({ name: text, unit: z.enum(['usd', 'usd_cents', 'micro_usd']) })
+    .nullable()
+    .default(null),
+  on_client_disconnect: z.enum(['drain', 'cancel']).default('drain'),
+  platform_auth: z.enum(['account', 'anonymous']).nullable().default(null),
+  cost: costSchema,
+  settlement: settlementSchema.default(usualSettlement),
+  strip_reported_charge: z.boolean().default(false),
+  price_note: text.nullable().default(null),
+  tombstone: z
+    .strictObject({
+      status: z.enum(['retired', 'broken']),
+      note: text,
+      superseded_by: z.string().nullable().default(null),
+    })
+    .nullable()
+    .default(null),
+});
+
+type Row = z.output<typeof shape>;
+/** Says what is wrong with one field. */
+type Blame = (path: (string | number)[], message: string) => void;
+
+/** One endpoint of a file. */
+export const endpointSchema = shape.superRefine((row, ctx) => {
+  const blame: Blame = (path, message) => ctx.addIssue({ code: 'custom', path, message });
+  checkPlaceholders(row, blame);
+  checkParameters(row, blame);
+  checkContracts(row, blame);
+  checkMoney(row, blame);
+});
+
+/** One endpoint of a file, as it was read. */
+export type EndpointRow = z.output<typeof endpointSchema>;
+
+function checkPlaceholders(row: Row, blame: Blame): void {
+  const [template = '', own] = row.path.split('?');
+  const names = placeholderNames(template);
+  const declared = row.parameters.filter((each) => each.in === 'path').map(({ name }) => name);
+  for (const name of names)
+    if (!declared.includes(name))
+      blame(['path'], `has {${name}}, which no path parameter declares`);
+  row.parameters.forEach(({ in: where, name }, i) => {
+    if (where === 'path' && !names.includes(name))
+      blame(['parameters', i, 'name'], 'is not in the path');
+  });
+  if (/[{}]/.test(template.replaceAll(/\{[A-Za-z0-9_.-]+\}/g, '')) || /[{}]/.test(own ?? ''))
+    blame(['path'], 'has a brace that is no placeholder');
+}
+
+function checkParameters(row: Row, blame: Blame): void {
+  const seen = new Set<string>();
+  row.parameters.forEach((each, i) => {
+    // Path parameters are given in the query.
+    const key = `${each.in === 'body' ? 'body' : 'query'} ${each.name}`;
+    if (seen.has(key)) blame(['parameters', i, 'name'], 'is declared twice');
+    seen.add(key);
+    const isNested = each.rule.type === 'array' || each.rule.type === 'object';
+    if (each.in !== 'body' && isNested)
+      blame(['parameters', i, 'type'], 'cannot be told in a query or a path');
+  });
+}
+
+function checkContracts(row: Row, blame: Blame): void {
+  const hasBody = row.parameters.some((each) => each.in === 'body');
+  if (row.body_allowlist && !hasBody)
+    blame(['body_allowlist'], 'needs body parameters, which are the list');
+  if (row.strict_query && hasBody && !row.body_allowlist)
+    blame(['strict_query'], 'refuses every body: add body_allowlist, or drop the body parameters');
+  const isOurs = row.platform_auth === 'account';
+  if (row.platform_request !== null && !isOurs)
+    blame(['platform_request'], 'needs platform_auth: account');
+  if (row.ceiling_param !== null && !isOurs)
+    blame(['ceiling_param'], 'needs platform_auth: account');
+  row.platform_request?.forEach((rule, i) => {
+    if (rule.kind === 'count' && rule.min > rule.max)
+      blame(['platform_request', i, 'min'], 'is above max');
+  });
+}
+
+function checkMoney(row: Row, blame: Blame): void {
+  for (const { path, message } of priceIssues(row.cost, row.settlement)) blame(path, message);
+  const isAnonymous = row.platform_auth === 'anonymous';
+  if (isAnonymous && row.method !== 'GET')
+    blame(['method'], 'must be GET where platform_auth is anonymous');
+  if (isAnonymous && row.cost.kind !== 'free')
+    blame(['cost'], 'must be free where platform_auth is anonymous');
+  if (row.strip_reported_charge && row.settlement.reported?.in !== 'body')
+    blame(['strip_reported_charge'], 'needs settlement.reported in the body');
+}
+
+/** The slug of a provider. */
+export const providerSlug = slug;

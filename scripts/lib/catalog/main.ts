@@ -1,0 +1,154 @@
+/**
+ * `npm run catalog -- check | diff | apply`: what each does, and what it prints.
+ * Promises: nothing is written before every file has passed; a second apply says "no changes"; exit 0 done, 1 a fault of the files or
+ * the database, 2 a command that is none. Called by scripts/catalog.ts.
+ */
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type EgressPolicy, parseEgressAllow } from '../../../src/domain/egress/allowance.ts';
+import { type CatalogDatabase, CatalogError, localDatabase, remoteDatabase } from './database.ts';
+import { type CatalogChange, changesBetween, rowsOf, statementsFor } from './plan.ts';
+import { type CatalogFault, readCatalog } from './read.ts';
+import type { CatalogFile } from './schema.ts';
+
+const usage = `npm run catalog -- check|diff|apply [--json] [--catalog DIR] [--database DIR | --remote]
+
+  check   reads the files and says what is wrong with them
+  diff    shows what apply would change
+  apply   changes the database; the gateway follows within CONFIG_TTL_S
+
+  --catalog DIR    the files (default catalog)
+  --database DIR   state folder of npm start (default WEIR_STATE or .weir)
+  --remote         the deployed database of wrangler.toml
+  --json           one JSON document instead of text
+
+WEIR_EGRESS_ALLOW (host:port pairs) opens local base URLs, as it does for npm start.`;
+
+/** What a person chose. */
+interface Choice {
+  readonly command: 'check' | 'diff' | 'apply';
+  readonly json: boolean;
+  readonly folder: string;
+  readonly state: string;
+  readonly remote: boolean;
+}
+
+/** Runs one command; gives the exit code. */
+export async function runCatalog(args: readonly string[]): Promise<number> {
+  const choice = readChoice(args);
+  if (typeof choice === 'string') {
+    console.error(choice);
+    return 2;
+  }
+  try {
+    return await run(choice);
+  } catch (fault) {
+    if (!(fault instanceof CatalogError)) throw fault;
+    console.error(fault.message);
+    return 1;
+  }
+}
+
+function readChoice(args: readonly string[]): Choice | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: {
+        json: { type: 'boolean', default: false },
+        catalog: { type: 'string', default: 'catalog' },
+        database: { type: 'string' },
+        remote: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+      allowPositionals: true,
+    });
+    const [command, surplus] = positionals;
+    const known = command === 'check' || command === 'diff' || command === 'apply';
+    if (!known || surplus !== undefined || values.help) return usage;
+    if (values.remote && values.database !== undefined)
+      return 'Give --database or --remote, not both.';
+    const state = values.database ?? process.env.WEIR_STATE ?? '.weir';
+    return { command, json: values.json, folder: values.catalog, state, remote: values.remote };
+  } catch {
+    return usage;
+  }
+}
+
+async function run(choice: Choice): Promise<number> {
+  if (!existsSync(choice.folder)) throw new CatalogError(`There is no folder ${choice.folder}/.`);
+  const read = readCatalog(choice.folder, egressPolicy());
+  if (!read.ok) return refused(read.faults, choice.json);
+  const endpoints = read.files.reduce((sum, file) => sum + file.endpoints.length, 0);
+  const size = { providers: read.files.length, endpoints };
+  if (choice.command === 'check') {
+    const line = `${size.providers} providers, ${size.endpoints} endpoints: no faults`;
+    return said(choice, { ok: true, ...size }, line);
+  }
+  const database = choice.remote ? remoteDatabase() : await localDatabase(choice.state);
+  try {
+    return await compare(choice, read.files, database);
+  } finally {
+    await database.close();
+  }
+}
+
+async function compare(
+  choice: Choice,
+  files: readonly CatalogFile[],
+  database: CatalogDatabase,
+): Promise<number> {
+  const { changes, applied } = await bring(database, files, choice.command === 'apply');
+  const report = { ok: true, database: database.name, applied, changes };
+  if (changes.length === 0) return said(choice, report, 'no changes');
+  const verb = applied ? 'applied to' : 'to apply to';
+  const lines = [...changes.map(lineOf), `${changes.length} changes ${verb} ${database.name}`];
+  return said(choice, report, lines.join('\n'));
+}
+
+/** Compares, and applies when it shall. Also for scripts that have the database open. */
+export async function bring(
+  database: Pick<CatalogDatabase, 'rows' | 'apply'>,
+  files: readonly CatalogFile[],
+  shall: boolean,
+): Promise<{ readonly changes: readonly CatalogChange[]; readonly applied: boolean }> {
+  const wanted = rowsOf(files);
+  const changes = changesBetween(await database.rows(), wanted);
+  const applied = shall && changes.length > 0;
+  if (applied) await database.apply(statementsFor(changes, wanted, Date.now()));
+  return { changes, applied };
+}
+
+function egressPolicy(): EgressPolicy {
+  const allow = parseEgressAllow(process.env.WEIR_EGRESS_ALLOW ?? '');
+  if (!allow.ok) throw new CatalogError(`WEIR_EGRESS_ALLOW: ${allow.error}`);
+  return { allow: allow.value, gatewayHosts: [], httpsOnly: true };
+}
+
+function refused(faults: readonly CatalogFault[], json: boolean): number {
+  if (json) console.log(JSON.stringify({ ok: false, faults }, null, 2));
+  else for (const fault of faults) console.error(faultLine(fault));
+  if (!json) console.error(`${faults.length} faults; nothing was changed`);
+  return 1;
+}
+
+/** `file:line:column path message`, which editors and terminals open. */
+export const faultLine = ({ file, line, column, path, message }: CatalogFault): string =>
+  `${file}:${line}:${column} ${path === '' ? '' : `${path} `}${message}`;
+
+const signs = { added: '+', changed: '~', removed: '-' } as const;
+
+/** Fields of one change that are shown; more are counted. */
+const shownFieldsMax = 8;
+
+function lineOf({ what, id, change, fields }: CatalogChange): string {
+  const shown = fields.slice(0, shownFieldsMax).join(', ');
+  const more = fields.length > shownFieldsMax ? ` and ${fields.length - shownFieldsMax} more` : '';
+  // Who still calls it gets 404 and no word of what to call instead.
+  const warning = change === 'removed' && what === 'endpoint' ? '  (a tombstone is kinder)' : '';
+  return `${signs[change]} ${what} ${id}${shown === '' ? '' : `  ${shown}${more}`}${warning}`;
+}
+
+function said({ json }: Choice, report: object, text: string): number {
+  console.log(json ? JSON.stringify(report, null, 2) : text);
+  return 0;
+}

@@ -1,0 +1,164 @@
+/**
+ * Client of the management API for the command line. Promises: a refusal, a refused connection and
+ * an answer of something else than Weir are one sentence each; the key goes to the named gateway
+ * only (no redirect is followed). Called by the commands.
+ */
+import type { Connection } from './connection.ts';
+import { Fault } from './fault.ts';
+
+/** A JSON object; what is in it is checked where it is shown. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Query parameters; `undefined` ones are left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+/** How a list goes on, and which of its rows are wanted: all unless it says so. */
+export interface Paging {
+  readonly cursor: string;
+  readonly next: string;
+  readonly isWanted?: (row: Row) => boolean;
+}
+
+/** As most lists go on. */
+export const byCursor: Paging = { cursor: 'cursor', next: 'next_cursor' };
+
+/** Longest wait for one answer, milliseconds: an audit step takes seconds. */
+const answerWaitMs = 60_000;
+/** Rows of one request: as many as the API gives. */
+const pageRows = 100;
+
+export class Client {
+  readonly #connection: Connection;
+  readonly #tenant: string | undefined;
+  readonly #send: typeof fetch;
+
+  constructor(connection: Connection, tenant: string | undefined, send: typeof fetch) {
+    this.#connection = connection;
+    this.#tenant = tenant;
+    this.#send = send;
+  }
+
+  /** One document. */
+  async get(path: string, query: Query = {}): Promise<Row> {
+    return rowOf(await this.#ask('GET', path, query, undefined, 'application/json'));
+  }
+
+  /** A change; gives its answer. */
+  async post(path: string, body?: Row): Promise<Row> {
+    return rowOf(await this.#ask('POST', path, {}, body, 'application/json'));
+  }
+
+  /** Wanted rows of a list, page by page, `limit` at most; whether there may be more. */
+  async list(
+    path: string,
+    query: Query,
+    limit: number,
+    { cursor, next: nextField, isWanted = () => true }: Paging = byCursor,
+  ): Promise<{ rows: readonly Row[]; more: boolean }> {
+    const rows: Row[] = [];
+    let at: string | number | undefined = query[cursor];
+    for (;;) {
+      const size = cursor === 'cursor' ? Math.min(pageRows, limit - rows.length) : undefined;
+      const page = await this.get(path, { ...query, limit: size, [cursor]: at });
+      rows.push(...rowsOf(page).filter(isWanted));
+      const next = page[nextField];
+      const isLast = typeof next !== 'string' && typeof next !== 'number';
+      if (isLast || rows.length >= limit)
+        return { rows: rows.slice(0, limit), more: !isLast || rows.length > limit };
+      at = next;
+    }
+  }
+
+  /** A list as CSV, each page as it came; the header line comes with every page. */
+  async *csv(path: string, query: Query): AsyncGenerator<string> {
+    let next: string | undefined = this.#address(path, query);
+    while (next !== undefined) {
+      const answer: Response = await this.#fetch('GET', next, undefined, 'text/csv');
+      yield await answer.text();
+      const link: string = answer.headers.get('link') ?? '';
+      next = /<(\/[^>]*)>; rel="next"/.exec(link)?.[1];
+    }
+  }
+
+  async #ask(
+    method: string,
+    path: string,
+    query: Query,
+    body: Row | undefined,
+    accept: string,
+  ): Promise<unknown> {
+    const answer = await this.#fetch(method, this.#address(path, query), body, accept);
+    return documentOf(await answer.text());
+  }
+
+  /** Path and query below the gateway's address. */
+  #address(path: string, query: Query): string {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries({ tenant: this.#tenant, ...query })) {
+      if (value !== undefined) search.set(name, String(value));
+    }
+    return `/api/v1${path}${search.size === 0 ? '' : `?${search}`}`;
+  }
+
+  async #fetch(
+    method: string,
+    address: string,
+    body: Row | undefined,
+    accept: string,
+  ): Promise<Response> {
+    const { url, key } = this.#connection;
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    let answer: Response;
+    try {
+      answer = await this.#send(`${url}${address}`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, accept, ...type },
+        body: body === undefined ? null : JSON.stringify(body),
+        redirect: 'manual',
+        signal: AbortSignal.timeout(answerWaitMs),
+      });
+    } catch (fault) {
+      throw new Fault(unreachable(url, fault), 'failed');
+    }
+    if (answer.ok) return answer;
+    throw new Fault(refused(url, answer.status, await answer.text()), 'failed');
+  }
+}
+
+function unreachable(url: string, fault: unknown): string {
+  const isLate = fault instanceof DOMException && fault.name === 'TimeoutError';
+  if (isLate) return `${url} did not answer within ${answerWaitMs / 1000} seconds.`;
+  return `Nothing answers at ${url}. Start Weir with npm start, or name another one with --url.`;
+}
+
+/** One sentence for an answer that is no 2xx: ours says title and detail (RFC 9457). */
+function refused(url: string, status: number, text: string): string {
+  const problem = documentOf(text);
+  const isOurs =
+    isRow(problem) && typeof problem.title === 'string' && typeof problem.detail === 'string';
+  if (!isOurs) return `${url} answered ${status}, but not as a Weir does. Is --url right?`;
+  if (status === 401)
+    return 'The key was refused (401). Set WEIR_KEY or OPERATOR_KEY to a key of this gateway.';
+  return `${problem.title}: ${problem.detail} (${status})`;
+}
+
+function documentOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+const isRow = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function rowOf(document: unknown): Row {
+  if (isRow(document)) return document;
+  throw new Fault('The answer is not what this version of Weir gives.', 'failed');
+}
+
+function rowsOf({ data }: Row): readonly Row[] {
+  if (Array.isArray(data) && data.every(isRow)) return data;
+  throw new Fault('The answer is not what this version of Weir gives.', 'failed');
+}

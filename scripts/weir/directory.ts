@@ -1,0 +1,104 @@
+/**
+ * Commands that look around: tenants, calls, catalog search. Read by `commands.ts`.
+ */
+import type { Row } from './client.ts';
+import { type Command, defaults, field, shownList, when } from './command.ts';
+import { dollars } from './money.ts';
+import type { Column } from './render.ts';
+
+const plain = (head: string, name: string, right = false): Column<Row> => ({
+  head,
+  right,
+  cell: (row) => field(row, name),
+});
+
+/** `npm run weir -- tenants` */
+export const tenants: Command = {
+  ...defaults,
+  name: 'tenants',
+  prefers: 'operator',
+  inTenant: false,
+  isList: true,
+  summary: 'Tenants below yours; the roots for the operator',
+  examples: ['npm run weir -- tenants', 'npm run weir -- tenants --tenant ten_…'],
+  async run(client, { limit }) {
+    const found = await client.list('/tenants', {}, limit);
+    return shownList(found, tenantColumns, 'No tenant here.');
+  },
+};
+
+const tenantColumns: readonly Column<Row>[] = [
+  plain('TENANT', 'id'),
+  plain('NAME', 'name'),
+  plain('PAID BY', 'ledger_tenant_id'),
+  plain('REGION', 'home_region'),
+  {
+    head: 'DAILY CAP',
+    right: true,
+    cell: ({ daily_cap_micros: cap }) => (typeof cap === 'number' ? dollars(cap) : ''),
+  },
+];
+
+/** `npm run weir -- calls` */
+export const calls: Command = {
+  ...defaults,
+  name: 'calls',
+  isList: true,
+  summary: 'Finished calls, oldest first',
+  examples: ['npm run weir -- calls --all', 'npm run weir -- calls --json'],
+  async run(client, { limit }) {
+    const found = await client.list('/calls', {}, limit);
+    return shownList(found, callColumns, 'No call yet.');
+  },
+};
+
+const callColumns: readonly Column<Row>[] = [
+  plain('CALL', 'id'),
+  { head: 'AT', cell: (row) => when(row, 'started_at') },
+  plain('METHOD', 'method'),
+  { head: 'TARGET', cell: (row) => `${field(row, 'host')}${field(row, 'path')}` },
+  plain('OUTCOME', 'outcome'),
+  plain('STATUS', 'status', true),
+  plain('MS', 'latency_ms', true),
+  {
+    head: 'USD',
+    right: true,
+    cell: ({ cost_micros: cost }) => (typeof cost === 'number' ? dollars(cost) : ''),
+  },
+  plain('REFUSED', 'code'),
+];
+
+/** `npm run weir -- catalog search WORD…` */
+export const catalogSearch: Command = {
+  ...defaults,
+  name: 'catalog search',
+  words: '[WORD…]',
+  wordsMax: 16,
+  inTenant: false,
+  isList: true,
+  summary: 'Priced vendor operations',
+  options: [
+    { name: 'provider', value: 'NAME', help: 'only of this provider' },
+    { name: 'capability', value: 'NAME', help: 'only of this capability' },
+  ],
+  examples: [
+    'npm run weir -- catalog search chat',
+    'npm run weir -- catalog search --provider openai',
+  ],
+  async run(client, { words, option, limit }) {
+    const q = words.length === 0 ? undefined : words.join(' ');
+    const query = { q, provider: option('provider'), capability: option('capability') };
+    const found = await client.list('/catalog', query, limit);
+    return shownList(found, catalogColumns, 'Nothing in the catalog matches.');
+  },
+};
+
+const catalogColumns: readonly Column<Row>[] = [
+  plain('ID', 'id'),
+  plain('CAPABILITY', 'capability'),
+  { head: 'CALL', cell: (row) => `${field(row, 'method')} ${field(row, 'path')}` },
+  plain('COST', 'cost'),
+  plain('ACCESS', 'access'),
+  plain('STATUS', 'status'),
+  plain('SUMMARY', 'summary'),
+];

@@ -1,0 +1,111 @@
+/**
+ * CatalogReader: the D1 statements behind the road's catalog, each in one batch with the catalog's version, so that what was read and
+ * the version it belongs to are one snapshot.
+ * Promises: a store that does not answer in time is `null`, never a throw. Must never: cache. Called by catalog.ts only.
+ */
+import { eq, sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/d1';
+import { catalogEndpointsMax, catalogProvidersMax } from '../../base/limits';
+import type { EndpointHeading } from '../../domain/catalog/endpoint';
+import type { Provider } from '../../domain/catalog/provider';
+import type { CatalogEntry } from '../../ports/catalog';
+import { answered, type Report } from './answered';
+import { catalogEndpoints, catalogProviders, catalogState } from './schema';
+
+/** All providers and the headings of all rows, as of one version. */
+export interface CatalogSnapshot {
+  readonly version: number;
+  readonly providers: readonly Provider[];
+  readonly headings: readonly EndpointHeading[];
+}
+
+/** One row, as of one version; `null` when that version has none of the id. */
+export interface VersionedEntry {
+  readonly version: number;
+  readonly entry: CatalogEntry | null;
+}
+
+export class CatalogReader {
+  readonly #db: ReturnType<typeof drizzle>;
+  readonly #report: Report;
+
+  constructor(d1: D1Database, report: Report) {
+    this.#db = drizzle(d1);
+    this.#report = report;
+  }
+
+  /** The catalog's version, 0 before the first import; `null` when the store does not answer. */
+  async version(): Promise<number | null> {
+    const rows = await this.#read(this.#state().all());
+    return rows === null ? null : versionOf(rows);
+  }
+
+  /** Everything but the rows' documents; the import holds both numbers below their bounds. */
+  async snapshot(): Promise<CatalogSnapshot | null> {
+    const read = await this.#read(
+      this.#db.batch([
+        this.#state(),
+        this.#db
+          .select({ document: catalogProviders.document })
+          .from(catalogProviders)
+          .limit(catalogProvidersMax),
+        this.#db
+          .select(headingColumns)
+          .from(catalogEndpoints)
+          .orderBy(catalogEndpoints.id)
+          .limit(catalogEndpointsMax),
+      ]),
+    );
+    if (read === null) return null;
+    const [state, providers, headings] = read;
+    return {
+      version: versionOf(state),
+      providers: providers.map(({ document }) => document),
+      headings,
+    };
+  }
+
+  /** One row with its provider; two statements, since a D1 batch merges columns of one name. */
+  async entry(id: string): Promise<VersionedEntry | null> {
+    const owner = sql`(select provider from catalog_endpoints where id = ${id})`;
+    const read = await this.#read(
+      this.#db.batch([
+        this.#state(),
+        this.#db
+          .select({ document: catalogEndpoints.document })
+          .from(catalogEndpoints)
+          .where(eq(catalogEndpoints.id, id)),
+        this.#db
+          .select({ document: catalogProviders.document })
+          .from(catalogProviders)
+          .where(sql`${catalogProviders.slug} = ${owner}`),
+      ]),
+    );
+    if (read === null) return null;
+    const [state, rows, providers] = read;
+    const [endpoint, provider] = [rows[0]?.document, providers[0]?.document];
+    const whole = endpoint !== undefined && provider !== undefined;
+    return { version: versionOf(state), entry: whole ? { endpoint, provider } : null };
+  }
+
+  #state() {
+    return this.#db
+      .select({ version: catalogState.version })
+      .from(catalogState)
+      .where(eq(catalogState.id, 1));
+  }
+
+  #read<T>(work: Promise<T>): Promise<T | null> {
+    return answered(work, this.#report, 'catalog.read_failed');
+  }
+}
+
+const headingColumns = {
+  id: catalogEndpoints.id,
+  capability: catalogEndpoints.capability,
+  access: catalogEndpoints.access,
+  guideMicros: catalogEndpoints.guideMicros,
+  retired: catalogEndpoints.retired,
+};
+
+const versionOf = (rows: readonly { readonly version: number }[]): number => rows[0]?.version ?? 0;

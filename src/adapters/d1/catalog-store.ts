@@ -1,0 +1,47 @@
+/** The catalog of one database as the management API reads it; `npm run catalog` writes it. Called by `store/store.ts`. */
+import { and, eq, type SQL, sql } from 'drizzle-orm';
+import type { CatalogFilter, CatalogStore } from '../../ports/store';
+import { catalogEndpoints, catalogProviders } from './schema';
+import { behind, type Db, one, stored } from './store/statements';
+
+/** The catalog of one database. */
+export function catalogStore(db: Db): CatalogStore {
+  const ofProvider = eq(catalogProviders.slug, catalogEndpoints.provider);
+  return {
+    list(filter, page) {
+      return stored(
+        db
+          .select({
+            id: catalogEndpoints.id,
+            providerName: catalogProviders.name,
+            endpoint: catalogEndpoints.document,
+          })
+          .from(catalogEndpoints)
+          .innerJoin(catalogProviders, ofProvider)
+          .where(and(behind(catalogEndpoints.id, page), ...conditions(filter)))
+          .orderBy(catalogEndpoints.id)
+          .limit(page.limit),
+      );
+    },
+    get(id) {
+      return one(
+        db
+          .select({ endpoint: catalogEndpoints.document, provider: catalogProviders.document })
+          .from(catalogEndpoints)
+          .innerJoin(catalogProviders, ofProvider)
+          .where(eq(catalogEndpoints.id, id))
+          .get(),
+      );
+    },
+  };
+}
+
+function conditions({ text, provider, capability }: CatalogFilter): SQL[] {
+  const found: SQL[] = [];
+  if (provider !== null) found.push(eq(catalogEndpoints.provider, provider));
+  if (capability !== null) found.push(eq(catalogEndpoints.capability, capability));
+  // instr has no wildcards, so a text of `%` is looked for as it is.
+  const searched = sql`lower(${catalogEndpoints.id} || ' ' || ${catalogEndpoints.capability} || ' ' || ${catalogEndpoints.summary})`;
+  if (text !== null) found.push(sql`instr(${searched}, ${text.toLowerCase()}) > 0`);
+  return found;
+}

@@ -1,0 +1,123 @@
+/**
+ * Platform requests: the bounds of what a call may cost the operator's account (digest A6), tier 4 only: `platform_request` and
+ * `ceiling_param`. Promises: as `input-contract.ts`: a call passes or is refused, a fault never repeats a value; a ceiling is exact.
+ * Must never: be held against a caller's own credential: that account is the vendor's to bound. Pure.
+ * Called where the platform account is offered, before the hold.
+ */
+import {
+  encodeQueryPart,
+  queryPairs,
+  queryPairValue,
+  type RawQuery,
+  withoutQueryPairs,
+} from '../relay/query';
+import type { CatalogEndpoint, CeilingParam, PlatformRule } from './endpoint';
+import {
+  type InputFault,
+  type JudgedBody,
+  type JudgedInput,
+  membersOf,
+  unreadable,
+} from './input-contract';
+import type { Expectation } from './value-rule';
+
+/** Whether the body of a call to this row has to be read before it is sent. `platform`: on tier 4. */
+export const judgesBody = (
+  endpoint: Pick<CatalogEndpoint, 'bodyAllowlist' | 'platformRequest'>,
+  platform: boolean,
+): boolean => endpoint.bodyAllowlist || (platform && rulesReadBody(endpoint.platformRequest));
+
+/** `platform_request`: what our own account would pay for stays within its bounds. Tier 4 only, before the hold. */
+export function platformFault(
+  rules: readonly PlatformRule[] | null,
+  { query, body }: JudgedInput,
+): InputFault | null {
+  if (rules === null) return null;
+  if (body.kind === 'opaque' && rulesReadBody(rules)) return unreadable(body);
+  for (const rule of rules) {
+    const name = rule.at.join('.');
+    const found = rule.in === 'query' ? inQuery(query, name) : inBody(body, rule.at);
+    if (found.isAmbiguous) return { kind: 'repeated', in: rule.in, names: [name] };
+    const fault = ruleFault(rule, found.value);
+    if (fault === 'refused') return { kind: 'option_refused', in: rule.in, name };
+    if (fault === 'missing') return { kind: 'missing', in: rule.in, names: [name] };
+    if (fault !== null) return { kind: 'value', in: rule.in, name, expected: fault };
+  }
+  return null;
+}
+
+/** Rules of the query alone leave a body alone, which may be no JSON at all. */
+const rulesReadBody = (rules: readonly PlatformRule[] | null): boolean =>
+  rules !== null && (rules.length === 0 || rules.some((rule) => rule.in === 'body'));
+
+/** A query with the ceiling set to `micros` (micro-USD): exactly one pair of that name, behind the others, never above the hold. */
+export function withCeiling(query: RawQuery, param: CeilingParam, micros: number): string {
+  const kept = withoutQueryPairs(query, (name) => name === param.name) ?? '';
+  const pair = `${encodeQueryPart(param.name)}=${ceilingText(param.unit, micros)}`;
+  return kept === '' ? pair : `${kept}&${pair}`;
+}
+
+/** Exact, since a ceiling that a float rounds up is above what is held. */
+function ceilingText(unit: CeilingParam['unit'], micros: number): string {
+  const places = { usd: 6, usd_cents: 4, micro_usd: 0 }[unit];
+  if (places === 0) return String(micros);
+  const digits = String(micros).padStart(places + 1, '0');
+  const fraction = digits.slice(-places).replace(/0+$/, '');
+  const whole = digits.slice(0, -places);
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+function ruleFault(rule: PlatformRule, value: unknown): Expectation | 'missing' | 'refused' | null {
+  switch (rule.kind) {
+    case 'refused':
+      return value === undefined ? null : 'refused';
+    case 'count': {
+      const { min, max } = rule;
+      const count = Array.isArray(value) ? value.length : numberOf(rule.in, value);
+      if (value === undefined) return 'missing';
+      const fits = Number.isSafeInteger(count) && count >= min && count <= max;
+      return fits ? null : { type: 'count', min, max };
+    }
+    case 'selector': {
+      if (value === undefined) return rule.mayBeAbsent ? null : 'missing';
+      const equal = rule.in === 'query' ? value === String(rule.equals) : value === rule.equals;
+      return equal ? null : { type: 'exactly', value: rule.equals };
+    }
+  }
+}
+
+/** Only the digits that every vendor reads alike: `1e3`, `0x10` and ` 5` count as no number. */
+const numberOf = (place: 'query' | 'body', value: unknown): number => {
+  if (place === 'body') return typeof value === 'number' ? value : Number.NaN;
+  return typeof value === 'string' && /^(?:0|[1-9][0-9]*)$/.test(value)
+    ? Number(value)
+    : Number.NaN;
+};
+
+interface Found {
+  /** `undefined`: not there. */
+  readonly value: unknown;
+  /** Given twice, or in another letter case: many vendors' parsers take `COUNT` for `count`, and the last one wins. */
+  readonly isAmbiguous: boolean;
+}
+
+function inQuery(query: RawQuery, name: string): Found {
+  const pairs = queryPairs(query).filter((pair) => folded(pair.name) === folded(name));
+  const first = pairs.find((pair) => pair.name === name);
+  const value = first === undefined ? undefined : queryPairValue(first.raw);
+  return { value, isAmbiguous: pairs.length > (first === undefined ? 0 : 1) };
+}
+
+function inBody(body: JudgedBody, at: readonly string[]): Found {
+  let value: unknown = body.kind === 'json' ? body.value : undefined;
+  for (const name of at) {
+    const members = membersOf(value) ?? new Map<string, unknown>();
+    const alike = [...members.keys()].filter((member) => folded(member) === folded(name));
+    if (alike.some((member) => member !== name)) return { value: undefined, isAmbiguous: true };
+    value = members.get(name);
+  }
+  return { value, isAmbiguous: false };
+}
+
+/** Both ways: `ſ` is an `S` in upper case, the Kelvin sign a `k` in lower case. */
+const folded = (name: string): string => name.toUpperCase().toLowerCase();

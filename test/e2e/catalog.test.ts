@@ -1,0 +1,386 @@
+/**
+ * The catalog import: what its faults say, what a diff shows, that a second apply changes nothing; and that the starter catalog is what
+ * the issue asks for. In Node; the last part runs `npm run catalog` itself against a local D1.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { bring, faultLine } from '../../scripts/lib/catalog/main.ts';
+import {
+  type CatalogRows,
+  changesBetween,
+  literalSql,
+  type Row,
+  rowsOf,
+  type Statement,
+  statementsFor,
+} from '../../scripts/lib/catalog/plan.ts';
+import { readCatalog, readSources } from '../../scripts/lib/catalog/read.ts';
+
+const policy = { allow: { pairs: new Set<string>() }, gatewayHosts: [], httpsOnly: true };
+const head = `provider: vendor
+name: Vendor
+base_urls: ['https://api.vendor.example/v1']
+price_note: example, 2026-11-30
+`;
+const row = `endpoints:
+  - name: search
+    capability: web.search
+    summary: Search
+    method: GET
+    path: /search
+    cost: { kind: free }
+`;
+
+const read = (text: string, name = 'catalog/vendor.yaml') => readSources([{ name, text }], policy);
+const faults = (text: string): string[] => {
+  const result = read(text);
+  return result.ok ? [] : result.faults.map(faultLine);
+};
+const files = (text: string) => {
+  const result = read(text);
+  if (!result.ok) throw new Error(result.faults.map(faultLine).join('\n'));
+  return result.files;
+};
+
+describe('a fault of a file', () => {
+  it('has none when there is none', () => {
+    expect(faults(head + row)).toEqual([]);
+  });
+
+  it.each<[string, string, string]>([
+    [
+      'a missing field, at what lacks it',
+      head + row.replace('    method: GET\n', ''),
+      '6:5 endpoints.0.method is missing',
+    ],
+    ['an unknown field', `${head}color: red\n${row}`, '5:1 color is not a field here'],
+    [
+      'a wrong word',
+      head + row.replace('GET', 'get'),
+      '9:5 endpoints.0.method must be one of GET, HEAD, POST, PUT, PATCH, DELETE',
+    ],
+    [
+      'a wrong type',
+      head + row.replace('Search', '5'),
+      '8:5 endpoints.0.summary must be of type string',
+    ],
+    ['a field twice', `${head}name: Again\n${row}`, '5:1 names a field twice'],
+    ['no YAML', `${head}oops: 'x\n`, '6:1 is not YAML (missing char)'],
+    [
+      'plain http',
+      head.replace('https:', 'http:') + row,
+      '3:13 base_urls.0 is no exact https base URL (scheme)',
+    ],
+    [
+      'a private address',
+      head.replace('api.vendor.example', '10.0.0.1') + row,
+      '3:13 base_urls.0 is no exact https base URL (private_address)',
+    ],
+    [
+      'a user in a URL',
+      head.replace('api.', 'u@api.') + row,
+      '3:13 base_urls.0 is no exact https base URL (userinfo)',
+    ],
+    [
+      'a dotted path in a URL',
+      head.replace('/v1', '/../v1') + row,
+      '3:13 base_urls.0 is no exact https base URL (path)',
+    ],
+    [
+      'a host that is not approved',
+      `${head}${row}    host: evil.example\n`,
+      '12:5 endpoints.0.host is in none of base_urls',
+    ],
+    [
+      'a placeholder without a parameter',
+      head + row.replace('/search', '/{id}'),
+      '10:5 endpoints.0.path has {id}, which no path parameter declares',
+    ],
+    [
+      'a parameter without a placeholder',
+      `${head}${row}    parameters: [{ in: path, name: id, type: string }]\n`,
+      '12:30 endpoints.0.parameters.0.name is not in the path',
+    ],
+    [
+      'an account that is not there',
+      `${head}${row}    platform_auth: account\n`,
+      '12:5 endpoints.0.platform_auth is account, and the provider has no accounts',
+    ],
+    [
+      'anonymous where it is not allowed',
+      `${head}${row}    platform_auth: anonymous\n`,
+      '12:5 endpoints.0.platform_auth is anonymous, which the provider does not allow',
+    ],
+    [
+      'anonymous that is not free',
+      `${head}anonymous: true\n${row.replace('{ kind: free }', '{ kind: per_call, prices: [{ price_micros: 1 }] }')}    platform_auth: anonymous\n`,
+      '12:5 endpoints.0.cost must be free where platform_auth is anonymous',
+    ],
+    [
+      'bounds without an account',
+      `${head}${row}    platform_request: []\n`,
+      '12:5 endpoints.0.platform_request needs platform_auth: account',
+    ],
+    [
+      'a list of body members without members',
+      `${head}${row}    body_allowlist: true\n`,
+      '12:5 endpoints.0.body_allowlist needs body parameters, which are the list',
+    ],
+    [
+      'a fraction of a micro-USD',
+      head + row.replace('{ kind: free }', '{ kind: per_call, prices: [{ price_micros: 0.5 }] }'),
+      '11:40 endpoints.0.cost.prices.0.price_micros must be of type int',
+    ],
+    [
+      'a negative price',
+      head + row.replace('{ kind: free }', '{ kind: per_call, prices: [{ price_micros: -1 }] }'),
+      '11:40 endpoints.0.cost.prices.0.price_micros must be at least 0',
+    ],
+    [
+      'no price',
+      head + row.replace('{ kind: free }', '{ kind: per_call, prices: [] }'),
+      '11:29 endpoints.0.cost.prices must be at least 1',
+    ],
+    [
+      'an unknown kind of cost',
+      head + row.replace('free', 'cheap'),
+      '11:13 endpoints.0.cost.kind is none of the known forms',
+    ],
+    [
+      'a row that hides the ones below it',
+      head +
+        row.replace(
+          '{ kind: free }',
+          '{ kind: per_call, prices: [{ price_micros: 1 }, { price_micros: 2 }] }',
+        ),
+      '11:38 endpoints.0.cost.prices.0.when always holds, so no row below it is ever read',
+    ],
+    [
+      'a price of a meter that is not there',
+      head +
+        row.replace(
+          '{ kind: free }',
+          '{ kind: usage, meters: [{ name: a, paths: [a], required: true, reserve: [{ kind: fixed, units: 1 }] }], prices: [{ per_million_micros: { b: 1 } }] }',
+        ),
+      'endpoints.0.cost.prices.0.per_million_micros.b is no meter here',
+    ],
+    [
+      'a successor that is not there',
+      `${head}${row}    tombstone: { status: retired, note: gone, superseded_by: vendor.next }\n`,
+      '12:47 endpoints.0.tombstone.superseded_by is no live endpoint of the catalog',
+    ],
+    [
+      'a credential that is bound twice',
+      `${head}auth: [{ in: header, name: X-Key }, { in: header, name: x-key }]\n${row}`,
+      '5:51 auth.1.name is set twice',
+    ],
+    [
+      'a format without its secret',
+      `${head}auth: [{ in: header, name: x-key, as: custom, format: Token }]\n${row}`,
+      '5:47 auth.0.format lacks {secret}',
+    ],
+    [
+      'an alias of nothing',
+      `${head}${row.replace('Search', '*gone')}`,
+      '1:1 has an alias without an anchor, or too many',
+    ],
+  ])('names %s by file, line and column', (_, text, expected) => {
+    const [first = ''] = faults(text);
+    expect(first).toMatch(/^catalog\/vendor\.yaml:\d+:\d+ /);
+    expect(first).toContain(expected);
+  });
+
+  it('never repeats what stands in the file', () => {
+    const planted = 'sk-planted-4711';
+    const texts = [
+      `${head}accounts: [{ label: main, setting: ${planted} }]\n${row}`,
+      `${head}auth: [{ in: header, name: 'x ${planted}' }]\n${row}`,
+      head.replace('https://api.vendor.example/v1', `https://user:${planted}@x.example`) + row,
+      head + row.replace('GET', planted),
+      `${head}{ ${planted}: [\n`,
+    ];
+    for (const text of texts) {
+      const found = faults(text);
+      expect(found.length).toBeGreaterThan(0);
+      expect(found.join('\n')).not.toContain(planted);
+    }
+  });
+
+  it('shows a file under a name that is not its provider', () => {
+    const result = read(head + row, 'catalog/other.yaml');
+    expect(result.ok ? [] : result.faults.map(faultLine)).toEqual([
+      'catalog/other.yaml:1:1 provider is not the name of the file',
+    ]);
+  });
+});
+
+/** A database of two maps that runs the statements of a plan; `rows` gives what D1 would. */
+function fakeDatabase() {
+  const tables = new Map<string, Map<string, Row>>([
+    ['catalog_providers', new Map()],
+    ['catalog_endpoints', new Map()],
+  ]);
+  const state = { version: 0, batches: 0 };
+  const runOne = ({ sql, params }: Statement): void => {
+    const [, insert] = /^INSERT INTO (\w+) \(/.exec(sql) ?? [];
+    const [, from] = /^DELETE FROM (\w+)/.exec(sql) ?? [];
+    if (from !== undefined) tables.get(from)?.delete(String(params[0]));
+    else if (insert === 'catalog_state') state.version += 1;
+    else {
+      const names = /\(([^)]*)\)/.exec(sql)?.[1]?.split(', ') ?? [];
+      const made = Object.fromEntries(names.map((name, i) => [name, params[i] ?? null]));
+      tables.get(insert ?? '')?.set(String(params[0]), made);
+    }
+  };
+  return {
+    state,
+    rows: async (): Promise<CatalogRows> => ({
+      providers: new Map(tables.get('catalog_providers')),
+      endpoints: new Map(tables.get('catalog_endpoints')),
+    }),
+    apply: async (statements: readonly Statement[]) => {
+      state.batches += 1;
+      statements.forEach(runOne);
+    },
+  };
+}
+
+describe('applying', () => {
+  it('once makes the rows and raises the version; twice changes nothing and runs nothing', async () => {
+    const database = fakeDatabase();
+    const first = await bring(database, files(head + row), true);
+    expect(first.changes.map(({ change, id }) => `${change} ${id}`)).toEqual([
+      'added vendor',
+      'added vendor.search',
+    ]);
+    const second = await bring(database, files(head + row), true);
+    expect(second).toEqual({ changes: [], applied: false });
+    expect(database.state).toEqual({ version: 1, batches: 1 });
+  });
+
+  it('shows which fields changed, and what went', async () => {
+    const database = fakeDatabase();
+    await bring(database, files(head + row), true);
+    const text = head.replace('Vendor', 'Vendor Inc') + row.replace('/search', '/v2/search');
+    const { changes } = await bring(database, files(text), true);
+    expect(changes).toEqual([
+      { what: 'provider', id: 'vendor', change: 'changed', fields: ['name'] },
+      { what: 'endpoint', id: 'vendor.search', change: 'changed', fields: ['path'] },
+    ]);
+    const renamed = await bring(database, files(head + row.replace('search', 'find')), true);
+    expect(renamed.changes.map(({ change, id }) => `${change} ${id}`)).toEqual([
+      'changed vendor',
+      'added vendor.find',
+      'removed vendor.search',
+    ]);
+    expect((await database.rows()).endpoints.has('vendor.search')).toBe(false);
+    expect(database.state.version).toBe(3);
+  });
+
+  it('a diff alone writes nothing', async () => {
+    const database = fakeDatabase();
+    const { changes, applied } = await bring(database, files(head + row), false);
+    expect([changes.length, applied, database.state.batches]).toEqual([2, false, 0]);
+  });
+
+  it('sees a column that was changed by hand, and the order of keys as no change', async () => {
+    const wanted = rowsOf(files(head + row));
+    const stored = wanted.endpoints.get('vendor.search') ?? {};
+    const document = JSON.stringify(
+      Object.fromEntries(Object.entries(JSON.parse(String(stored.document))).reverse()),
+    );
+    const of = (parts: Row): CatalogRows => ({
+      providers: wanted.providers,
+      endpoints: new Map([['vendor.search', { ...stored, ...parts }]]),
+    });
+    expect(changesBetween(of({ document }), wanted)).toEqual([]);
+    expect(changesBetween(of({ capability: 'other' }), wanted)).toMatchObject([
+      { change: 'changed', fields: ['capability'] },
+    ]);
+    expect(changesBetween(of({ document: 'broken' }), wanted)).toMatchObject([
+      { change: 'changed' },
+    ]);
+  });
+
+  it('removes endpoints before their provider, and makes them after it', () => {
+    const wanted = rowsOf(files(head + row));
+    const nothing: CatalogRows = { providers: new Map(), endpoints: new Map() };
+    const heads = (from: CatalogRows, to: CatalogRows) =>
+      statementsFor(changesBetween(from, to), to, 0).map(({ sql }) =>
+        sql.split(' ').slice(0, 3).join(' '),
+      );
+    expect(heads(nothing, wanted)).toEqual([
+      'INSERT INTO catalog_providers',
+      'INSERT INTO catalog_endpoints',
+      'INSERT INTO catalog_state',
+    ]);
+    expect(heads(wanted, nothing)).toEqual([
+      'DELETE FROM catalog_endpoints',
+      'DELETE FROM catalog_providers',
+      'INSERT INTO catalog_state',
+    ]);
+  });
+
+  it('as a file of SQL spells every value, quotes and question marks included', () => {
+    expect(literalSql({ sql: 'X (?, ?, ?)', params: ["it's ? ''", 5, null] })).toBe(
+      "X ('it''s ? ''''', 5, NULL);",
+    );
+  });
+});
+
+describe('the starter catalog', () => {
+  const starter = readCatalog('catalog', policy);
+  const rows = starter.ok ? starter.files.flatMap((file) => file.endpoints) : [];
+
+  it('is ten vendors with at most three endpoints each, every price dated', () => {
+    expect(starter.ok && starter.files.length).toBe(10);
+    for (const { provider } of starter.ok ? starter.files : [])
+      expect(rows.filter((each) => each.provider === provider.slug).length).toBeLessThanOrEqual(3);
+    for (const each of rows) expect(each.priceNote).toMatch(/^example, \d{4}-\d{2}-\d{2}$/);
+  });
+
+  it('shows every kind of cost and every contract', () => {
+    expect(new Set(rows.map(({ cost }) => cost.kind))).toEqual(
+      new Set(['free', 'per_call', 'per_success', 'per_result', 'quota_rows', 'usage']),
+    );
+    const some = [
+      rows.some((each) => each.platformAuth === 'anonymous'),
+      rows.some((each) => each.tombstone?.supersededBy != null),
+      rows.some((each) => each.strictQuery),
+      rows.some((each) => each.bodyAllowlist),
+      rows.some((each) => each.ceilingParam !== null),
+      rows.some((each) => each.stripReportedCharge),
+      rows.some((each) => each.onClientDisconnect === 'cancel'),
+      rows.some((each) => each.path.includes('{')),
+      rows.some((each) => each.query !== null),
+    ];
+    expect(some).toEqual(some.map(() => true));
+  });
+});
+
+describe('npm run catalog', () => {
+  const state = mkdtempSync(join(tmpdir(), 'weir-catalog-'));
+  afterAll(() => rmSync(state, { recursive: true, force: true }));
+  const run = (...args: string[]) => {
+    const ran = spawnSync(process.execPath, ['scripts/run.mjs', 'catalog', ...args], {
+      encoding: 'utf8',
+    });
+    return { code: ran.status, out: ran.stdout, err: ran.stderr };
+  };
+
+  it('checks, applies once and then says that nothing changes', () => {
+    expect(run('check')).toMatchObject({ code: 0, out: '10 providers, 19 endpoints: no faults\n' });
+    const applied = run('apply', '--database', state, '--json');
+    expect(JSON.parse(applied.out)).toMatchObject({ ok: true, applied: true });
+    expect(run('apply', '--database', state)).toMatchObject({ code: 0, out: 'no changes\n' });
+  });
+
+  it('says how it is used, exit 2, and what is wrong with it, exit 1', () => {
+    expect(run('apply', 'twice')).toMatchObject({ code: 2 });
+    expect(run('apply', '--color').err).toContain('npm run catalog -- check|diff|apply');
+    expect(run('check', '--catalog', 'nowhere')).toMatchObject({ code: 1 });
+  });
+});

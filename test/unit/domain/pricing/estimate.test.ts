@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+import { type Estimate, estimate } from '../../../../src/domain/pricing/estimate';
+import type { Cost } from '../../../../src/domain/pricing/price';
+import { asking, chatCost, messagesCost, perCall, settled } from './prices';
+
+const micros = (answer: Estimate): number | string =>
+  answer.kind === 'known' ? answer.micros : answer.kind === 'unknown' ? answer.why : answer.kind;
+
+const reported = { in: 'body', at: 'cost', perMillionMicros: 1_000_000, times: null } as const;
+
+describe('estimate', () => {
+  it('free costs nothing, whatever is reserved', () => {
+    expect(micros(estimate({ kind: 'free' }, settled({ reserveMicros: 9 }), asking()))).toBe(0);
+  });
+
+  const tiers: Cost = {
+    kind: 'per_call',
+    prices: [
+      {
+        when: [
+          { in: 'query', at: 'type', oneOf: ['pro'] },
+          { in: 'query', at: 'deep', oneOf: [true] },
+        ],
+        priceMicros: 900,
+      },
+      { when: [{ in: 'query', at: 'type', oneOf: ['pro', 'plus'] }], priceMicros: 500 },
+      { when: [{ in: 'query', at: 'n', oneOf: [1, 2] }], priceMicros: 70 },
+    ],
+  };
+
+  it.each([
+    ['type=pro&deep=true', 900],
+    ['deep=true&type=%70ro', 900],
+    ['type=pro', 500],
+    ['type=plus&n=1', 500],
+    ['n=2', 70],
+    ['n=3', 'no_price'],
+    ['type=PRO', 'no_price'],
+    ['', 'no_price'],
+  ])('the first row that matches %s is the price: %s', (query, expected) => {
+    expect(micros(estimate(tiers, settled(), asking({ query })))).toBe(expected);
+  });
+
+  it.each(['n=1&n=9', 'n=9&n=1', 'n=1&%6E=9'])(
+    'C040: %s chooses no price, also not a catch-all',
+    (query) => {
+      const open: Cost = { ...tiers, prices: [...tiers.prices, { when: [], priceMicros: 1 }] };
+      expect(micros(estimate(open, settled(), asking({ query })))).toBe('no_price');
+    },
+  );
+
+  it('a selector reads the JSON body, and an object there matches nothing', () => {
+    const facts = (model: unknown) => asking({ body: { model }, bodyBytes: 3 });
+    expect(micros(estimate(chatCost, settled(), facts('small')))).toBe(601);
+    expect(micros(estimate(chatCost, settled(), facts('huge')))).toBe('no_price');
+    expect(micros(estimate(chatCost, settled(), facts(['small'])))).toBe('no_price');
+    expect(micros(estimate(chatCost, settled(), facts(null)))).toBe('no_price');
+    expect(micros(estimate(chatCost, settled(), asking()))).toBe('no_price');
+  });
+
+  it.each([
+    // 300 bytes are 100 tokens at $2.50, output at $10 for a million
+    [{}, 250 + 10_000],
+    [{ max_tokens: 10 }, 250 + 100],
+    [{ max_tokens: 10, n: 3 }, 250 + 300],
+    [{ max_tokens: 1_000_000 }, 250 + 40_000],
+    [{ max_tokens: 'many' }, 250 + 40_000],
+    [{ max_tokens: 0 }, 250 + 40_000],
+    [{ max_tokens: -5 }, 250 + 40_000],
+    [{ max_tokens: 1.5 }, 250 + 40_000],
+    [{ max_tokens: null }, 250 + 40_000],
+    [{ max_tokens: [1] }, 250 + 40_000],
+    [{ max_tokens: '12' }, 250 + 120],
+  ])('usage reserves what %j may use', (body, expected) => {
+    const facts = asking({ body: { model: 'big', ...body }, bodyBytes: 300 });
+    expect(micros(estimate(chatCost, settled(), facts))).toBe(expected);
+  });
+
+  it('usage without a known body size, or without a reserve, is unknown, never zero', () => {
+    const facts = asking({ body: { model: 'big' }, bodyBytes: null });
+    expect(micros(estimate(chatCost, settled(), facts))).toBe('no_body_size');
+    const bare = {
+      ...messagesCost,
+      meters: messagesCost.meters.map((m) => ({ ...m, reserve: [] })),
+    };
+    expect(micros(estimate(bare, settled(), asking()))).toBe('no_reserve');
+    expect(micros(estimate(bare, settled({ reserveMicros: 40 }), asking()))).toBe(40);
+  });
+
+  it.each([
+    ['', 20],
+    ['size=7', 7],
+    ['size=100', 100],
+    ['size=101', 100],
+    ['size=0', 100],
+    ['size=x', 100],
+    ['size=1&size=90', 100],
+  ])('quota rows: page of %j is %d rows', (query, rows) => {
+    const cost: Cost = {
+      kind: 'quota_rows',
+      prices: [{ when: [], perMillionMicros: 1_000_000 }],
+      page: { in: 'query', at: 'size', default: null, max: null },
+      entities: 'ids',
+      rows: null,
+    };
+    expect(micros(estimate(cost, settled(), asking({ query })))).toBe(rows);
+    const body = { ids: Array.from({ length: 150 }, (_, i) => i) };
+    expect(micros(estimate(cost, settled(), asking({ query, body })))).toBe(
+      Math.min(150 * rows, 10_000),
+    );
+    expect(micros(estimate({ ...cost, page: null }, settled(), asking({ query })))).toBe(20);
+  });
+
+  it('per result reserves as many as may come', () => {
+    const cost: Cost = {
+      kind: 'per_result',
+      prices: [{ when: [], perMillionMicros: 500_000 }],
+      results: 'data[*]',
+      reserve: { kind: 'request', in: 'query', at: 'limit', default: 10, max: 50 },
+    };
+    expect(micros(estimate(cost, settled(), asking()))).toBe(5);
+    expect(micros(estimate(cost, settled(), asking({ query: 'limit=3' })))).toBe(2);
+    expect(micros(estimate(cost, settled(), asking({ query: 'limit=999' })))).toBe(25);
+  });
+
+  it('a flat reserve replaces the estimate, and a price only where the vendor reports one', () => {
+    expect(micros(estimate(perCall(5), settled({ reserveMicros: 80 }), asking()))).toBe(80);
+    const unpriced: Cost = { kind: 'per_call', prices: [] };
+    expect(micros(estimate(unpriced, settled({ reserveMicros: 80 }), asking()))).toBe('no_price');
+    const told = settled({ reserveMicros: 80, reported });
+    expect(micros(estimate(unpriced, told, asking()))).toBe(80);
+    expect(micros(estimate(unpriced, settled({ reported }), asking()))).toBe('no_price');
+  });
+
+  it('holds the ceiling where the price is unknown, refuses above it, and zero buys nothing', () => {
+    const at = (cost: Cost, ceilingMicros: number) =>
+      estimate(cost, settled(), asking({ ceilingMicros }));
+    const unpriced: Cost = { kind: 'per_call', prices: [] };
+    expect(at(unpriced, 7)).toMatchObject({ kind: 'known', micros: 7, isCeiling: true });
+    expect(at(unpriced, 0)).toEqual({ kind: 'unknown', why: 'no_price' });
+    expect(at(perCall(5), 5)).toMatchObject({ kind: 'known', micros: 5, isCeiling: false });
+    expect(at(perCall(5), 4)).toEqual({ kind: 'over_ceiling', micros: 5, ceilingMicros: 4 });
+    expect(at(perCall(5), 0)).toEqual({ kind: 'over_ceiling', micros: 5, ceilingMicros: 0 });
+    expect(at({ kind: 'free' }, 0)).toMatchObject({ kind: 'known', micros: 0 });
+  });
+
+  it('an estimate that no operation carries is unknown', () => {
+    const cost: Cost = {
+      kind: 'per_result',
+      prices: [{ when: [], perMillionMicros: 1_000_000_000_000_000 }],
+      results: 'n',
+      reserve: { kind: 'fixed', units: 1_000_000 },
+    };
+    expect(micros(estimate(cost, settled(), asking()))).toBe('too_large');
+  });
+
+  it('freezes a price that survives JSON', () => {
+    const known = estimate(chatCost, settled(), asking({ body: { model: 'big' } }));
+    if (known.kind !== 'known') throw new Error(known.kind);
+    expect(JSON.parse(JSON.stringify(known.price))).toEqual(known.price);
+    expect(known.price).toMatchObject({ perMillionMicros: { output: 10_000_000 } });
+  });
+});
