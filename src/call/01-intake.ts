@@ -13,7 +13,7 @@ import { type HeaderScan, scanHeaders } from '../domain/relay/header-scan';
 import { pathFault } from '../domain/relay/path';
 import { queryPairValue, type RawQuery, withoutQueryPairs } from '../domain/relay/query';
 import { isToken } from '../domain/tenancy/token';
-import type { CallRequest, Surface, Target } from './call';
+import { type CallRequest, type Surface, startCall, type Target } from './call';
 
 /** What intake needs to know of the deployment. */
 export interface IntakeRules {
@@ -51,7 +51,7 @@ export function intake(
   const token = oneToken(scan.value.tokens, query.tokens);
   if (!token.ok) return token;
 
-  return ok({
+  const call = startCall({
     id: newId('call', startedAtMs),
     surface,
     startedAtMs,
@@ -64,6 +64,7 @@ export function intake(
     headers: scan.value,
     declaredBytes: scan.value.contentLength === null ? null : Number(scan.value.contentLength),
   });
+  return ok(call);
 }
 
 function framingFault(scan: HeaderScan, method: string): Refusal | null {

@@ -1,7 +1,7 @@
 /**
- * 10 evidence: no injected credential leaves in an answer: header values and reason on every status, bodies from 300 on (digest A5;
- * a redirect's body repeats the URL with its query).
- * Promises: an untouched answer keeps its native headers and body; a masked body is identity-encoded with a fresh length; what cannot
+ * 10 evidence: no injected credential leaves in the body of an answer from 300 on (digest A5; a redirect's body repeats the URL with its
+ * query); what an error said is kept, masked, for the call's row. Headers and reason are 11's.
+ * Promises: an untouched answer keeps its native body; a masked body is identity-encoded with a fresh length; what cannot
  * be shown safely is replaced whole. Must never: read the body of a success, or one of a call that injected nothing. Called by run-call.
  */
 import {
@@ -11,20 +11,14 @@ import {
   evidenceBodyBytesMax,
 } from '../base/limits';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
-import { headerHit, type MaskedSecret, maskText, maskValue } from '../domain/credentials/masking';
+import { type MaskedSecret, maskText } from '../domain/credentials/masking';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
-import { mentionsOwnCookie, setsOwnCookie } from '../domain/relay/cookies';
-import { dropsFromAnswer } from '../domain/relay/header-policy';
 import { type AnsweredCall, type EvidencedCall, grow } from './call';
 import type { Hold } from './custody';
 import { readAll } from './pump';
 
-type Edit = readonly [name: string, value: string | null];
-type HeaderOutcome = Pick<EvidencedCall, 'headerEdits' | 'setCookies' | 'reason'>;
-type BodyOutcome = Pick<EvidencedCall, 'body' | 'evidence' | 'redacted'> & {
-  readonly edits: readonly Edit[];
-};
+type BodyOutcome = Pick<EvidencedCall, 'body' | 'bodyHeaders' | 'evidence' | 'redacted'>;
 
 /** Refuses: downstream.error, when an error body that must be read breaks before its end. */
 export function evidence(
@@ -32,62 +26,18 @@ export function evidence(
   hold: Pick<Hold, 'arm'>,
 ): MaybePromise<Result<EvidencedCall, Refusal>> {
   const { answer } = call;
-  const headers = judgeHeaders(answer, call.credentials.masks);
   const { body } = answer;
-  if (call.status < 300 || call.credentials.masks.length === 0 || body === null) {
-    return ok(grow(call, { ...headers, body, evidence: null, redacted: false }));
-  }
+  if (call.status < 300 || call.credentials.masks.length === 0 || body === null)
+    return ok(grow(call, { body, bodyHeaders: noEdits, evidence: null, redacted: false }));
   hold.arm();
-  return judgeBody(answer, call.credentials.masks).then((judged) => {
-    if (judged === null) return err({ code: 'downstream.error', host: call.endpoint.host });
-    const { edits, ...outcome } = judged;
-    const headerEdits = [...headers.headerEdits, ...edits];
-    return ok(grow(call, { ...headers, ...outcome, headerEdits }));
-  });
+  return judgeBody(answer, call.credentials.masks).then((judged) =>
+    judged === null
+      ? err({ code: 'downstream.error', host: call.endpoint.host })
+      : ok(grow(call, judged)),
+  );
 }
 
-const noEdits: readonly Edit[] = [];
-
-/** One pass over the answer's headers and its reason phrase. `forEach` is the cheapest way through native headers. */
-function judgeHeaders(
-  { headers, statusText }: Response,
-  masks: readonly MaskedSecret[],
-): HeaderOutcome {
-  let edits: Edit[] | null = null;
-  let joined = statusText;
-  let cookies = false;
-  headers.forEach((value, name) => {
-    if (dropsFromAnswer(name)) {
-      edits ??= [];
-      edits.push([name, null]);
-      return;
-    }
-    joined += `\n${value}`;
-    if (name === 'set-cookie' && mentionsOwnCookie(value)) cookies = true;
-  });
-  const hit = masks.length > 0 && headerHit(joined, masks);
-  if (!hit && !cookies)
-    return { headerEdits: edits ?? noEdits, setCookies: null, reason: statusText };
-  return {
-    ...rewriteHeaders(headers, [...headers], masks, edits ?? []),
-    reason: maskValue(statusText, masks),
-  };
-}
-
-function rewriteHeaders(
-  headers: Headers,
-  pairs: string[][],
-  masks: readonly MaskedSecret[],
-  edits: Edit[],
-): Pick<EvidencedCall, 'headerEdits' | 'setCookies'> {
-  for (const [name = '', value = ''] of pairs) {
-    if (name === 'set-cookie' || dropsFromAnswer(name)) continue;
-    const masked = maskValue(value, masks);
-    if (masked !== value) edits.push([name, masked]);
-  }
-  const lines = headers.getSetCookie().filter((line) => !setsOwnCookie(line));
-  return { headerEdits: edits, setCookies: lines.map((line) => maskValue(line, masks)) };
-}
+const noEdits: EvidencedCall['bodyHeaders'] = [];
 
 /** Reads, decodes, masks. `null`: the body broke. */
 async function judgeBody(
@@ -113,7 +63,7 @@ async function judgeBody(
       body: bytes,
       evidence: text.slice(0, evidenceBodyBytesMax),
       redacted: false,
-      edits: [],
+      bodyHeaders: noEdits,
     };
   }
   const masked = utf8
@@ -123,19 +73,21 @@ async function judgeBody(
     body: masked,
     evidence: masking.text.slice(0, evidenceBodyBytesMax),
     redacted: false,
-    edits: maskedBodyEdits(masked),
+    bodyHeaders: maskedBodyHeaders(masked),
   };
 }
 
-const withheld: BodyOutcome = { body: null, evidence: null, redacted: true, edits: [] };
+const withheld: BodyOutcome = { body: null, evidence: null, redacted: true, bodyHeaders: noEdits };
 
 /** A masked body has another length, no coding, and no digest that still fits. */
-const maskedBodyEdits = (body: Uint8Array): readonly Edit[] => [
+const maskedBodyHeaders = (body: Uint8Array): EvidencedCall['bodyHeaders'] => [
   ['content-encoding', null],
   ['content-length', String(body.byteLength)],
-  ...['content-md5', 'digest', 'content-digest', 'repr-digest', 'etag'].map(
-    (name): Edit => [name, null],
-  ),
+  ['content-md5', null],
+  ['digest', null],
+  ['content-digest', null],
+  ['repr-digest', null],
+  ['etag', null],
 ];
 
 /** UTF-8 where it is, else one character per byte. */

@@ -1,8 +1,11 @@
 /**
- * 11 finalize: the answer that the caller gets: the upstream's, plus four headers of ours.
- * Promises: native body and headers, whatever the status; after this no new error exists. Called by run-call.
+ * 11 finalize: the answer that the caller gets: a native copy of the upstream's, without what may not leave, plus four headers of ours.
+ * Promises: native body and headers, whatever the status; no injected credential in a header or the reason; after this no new error exists.
+ * The copy is cleaned, not the answer: every look at the headers of a Response makes one more native object. Called by run-call.
  */
+import { headerHit, maskValue } from '../domain/credentials/masking';
 import type { Refusal } from '../domain/refusal';
+import { cleanAnswerHeaders } from '../domain/relay/answer-headers';
 import { applyEdits } from '../domain/relay/header-edits';
 import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
@@ -34,9 +37,15 @@ function upgraded({ webSocket, headers }: Response): Response {
 function copied(call: EvidencedCall, watch: BodyWatch): Response {
   const { answer, status } = call;
   const body = bodyOf(call, watch);
-  if (body === answer.body && call.reason === answer.statusText) return new Response(body, answer);
+  const reason = reasonOf(call);
+  if (body === answer.body && reason === answer.statusText) return new Response(body, answer);
   const { headers } = answer;
-  return new Response(body, { status, statusText: call.reason, headers, encodeBody: 'manual' });
+  return new Response(body, { status, statusText: reason, headers, encodeBody: 'manual' });
+}
+
+/** The reason phrase, masked. */
+function reasonOf({ answer: { statusText }, credentials: { masks } }: EvidencedCall): string {
+  return headerHit(statusText, masks) ? maskValue(statusText, masks) : statusText;
 }
 
 /** Their status, our body; a wait that they asked for stays, so that a client still backs off. */
@@ -45,8 +54,8 @@ function withheldAnswer(call: EvidencedCall): Response {
   const refusal: Refusal = { code: 'response.redacted', upstreamStatus: status };
   const out = problemResponse(refusal, { callId: call.id, status });
   const wait = answer.headers.get('retry-after');
-  const isSafe = !call.headerEdits.some(([name]) => name === 'retry-after');
-  if (wait !== null && isSafe) out.headers.set('retry-after', wait);
+  if (wait !== null && maskValue(wait, call.credentials.masks) === wait)
+    out.headers.set('retry-after', wait);
   return out;
 }
 
@@ -59,13 +68,10 @@ function bodyOf(call: EvidencedCall, watch: BodyWatch): BodyInit | null {
 }
 
 function stampHeaders(headers: Headers, call: EvidencedCall): void {
-  for (const [name, value] of call.headerEdits) {
+  cleanAnswerHeaders(headers, call.credentials.masks);
+  for (const [name, value] of call.bodyHeaders) {
     if (value === null) headers.delete(name);
     else headers.set(name, value);
-  }
-  if (call.setCookies !== null) {
-    headers.delete('set-cookie');
-    for (const line of call.setCookies) headers.append('set-cookie', line);
   }
   const rules = call.upstream.headerRules;
   if (rules !== null) applyEdits(headers, rules.response);

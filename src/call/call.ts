@@ -71,23 +71,52 @@ export interface AnsweredCall extends GuardedCall {
   readonly status: number;
 }
 
-/** 10: an answer in which no injected credential is left. `headerEdits` are the answer headers that change; `null` value removes. */
+/** 10: an answer in whose body no injected credential is left. `bodyHeaders` are the headers that a masked body needs; `null` removes. */
 export interface EvidencedCall extends AnsweredCall {
   readonly body: ReadableStream | Uint8Array | null;
-  readonly headerEdits: readonly (readonly [name: string, value: string | null])[];
-  /** Reason phrase, masked. */
-  readonly reason: string;
-  /** Set-Cookie lines that replace all of the upstream's; `null` keeps them untouched. */
-  readonly setCookies: readonly string[] | null;
+  readonly bodyHeaders: readonly (readonly [name: string, value: string | null])[];
   /** Masked head of an error body for the call's row. */
   readonly evidence: string | null;
   /** The body was withheld; the answer is ours with the upstream's status. */
   readonly redacted: boolean;
 }
 
+/** Stands in a call for what a later stage finds; no stage reads a field before it is set: the types do not have it. */
+const later = undefined as never;
+
 /**
- * Adds what a stage found to the call. The same object grows along the road: a copy of some twenty fields per stage would be the dearest
- * thing that the stages do.
+ * The fields that later stages set, laid out from the start: an object that grows by itself is copied and its shape changed at every
+ * stage, which would be the dearest thing that the stages do.
  */
+export const startCall = (taken: CallRequest): CallRequest =>
+  ({
+    id: taken.id,
+    surface: taken.surface,
+    startedAtMs: taken.startedAtMs,
+    request: taken.request,
+    method: taken.method,
+    target: taken.target,
+    path: taken.path,
+    query: taken.query,
+    token: taken.token,
+    headers: taken.headers,
+    declaredBytes: taken.declaredBytes,
+    key: later,
+    tenant: later,
+    upstream: later,
+    endpoint: later,
+    route: later,
+    sentPath: later,
+    authorized: later,
+    credentials: later,
+    answer: later,
+    status: later,
+    body: later,
+    bodyHeaders: later,
+    evidence: later,
+    redacted: later,
+  }) satisfies { readonly [field in keyof EvidencedCall]: unknown } as CallRequest;
+
+/** Adds what a stage found to the call. The same object goes along the road. */
 export const grow = <T extends object, M extends object>(call: T, more: M): T & M =>
   Object.assign(call, more);

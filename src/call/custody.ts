@@ -35,7 +35,10 @@ export interface Hold {
 
 /** What a custody needs to begin. `firstByteTimeoutMs` counts from the start of the call. */
 export interface CustodyTerms {
-  readonly client: AbortSignal;
+  /** The request's signal; a function, because reading it makes a native object that a call which is answered at once never needs. */
+  readonly client: () => AbortSignal;
+  /** Whether an earlier stage waited for something: the caller may have left meanwhile. */
+  readonly hasWaited: boolean;
   readonly background: Background;
   readonly log: Pick<CallLog, 'watch' | 'unwatch'>;
   readonly firstByteTimeoutMs: number;
@@ -46,6 +49,7 @@ export interface CustodyTerms {
 
 export class Custody implements OpenCall, Hold {
   armed = false;
+  slot = 0;
   cancel: AbortController | null = null;
   readonly startedAtMs: number;
   readonly #onEnd: (ending: Ending, latencyMsMax: number | null) => void;
@@ -70,25 +74,23 @@ export class Custody implements OpenCall, Hold {
     terms.log.watch(this, terms.background);
     if (terms.needsCancel()) this.cancel = new AbortController();
     // Gone while an earlier stage waited: the event is past, the call must not be sent.
-    if (terms.client.aborted) {
+    if (terms.hasWaited && terms.client().aborted) {
       this.cancel ??= new AbortController();
       this.abandon(clientClosed);
     }
     return this;
   }
 
-  wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+  async wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
     const terms = this.#terms;
-    const isShort = terms !== null && terms.firstByteTimeoutMs < 2 * custodyArmMs;
-    return new Promise((resolve) => {
-      const woken = (): void => resolve(this.#underWatchdog(answer));
-      if (isShort) return woken();
-      // The keeper, another request, resolves this promise; the continuation runs in the context that the call lives in.
-      const wake = Promise.withResolvers<void>();
-      this.#wake = wake.resolve;
-      void wake.promise.then(woken);
+    if (terms === null || terms.firstByteTimeoutMs < 2 * custodyArmMs)
+      return this.#underWatchdog(answer);
+    const first = await new Promise<Response | 'fault' | 'woken'>((resolve) => {
+      // The keeper, another request, resolves this promise; what follows runs in the context that the call lives in.
+      this.#wake = () => resolve('woken');
       answer.then(resolve, () => resolve('fault'));
     });
+    return first === 'woken' ? this.#underWatchdog(answer) : first;
   }
 
   async #underWatchdog(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
@@ -115,8 +117,9 @@ export class Custody implements OpenCall, Hold {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#release = resolve;
     terms.background(promise);
-    terms.client.addEventListener('abort', () => this.abandon(clientClosed));
-    if (terms.client.aborted) this.abandon(clientClosed);
+    const client = terms.client();
+    client.addEventListener('abort', () => this.abandon(clientClosed));
+    if (client.aborted) this.abandon(clientClosed);
   }
 
   /** The caller is gone or the watchdog fired: the upstream is cancelled, unless the call has already ended. */

@@ -3,6 +3,7 @@
  * Promises: exactly one terminal row for every call that is refused after 02 or sent (a caller that leaves before the send may leave none); a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
+import type { MaybePromise } from '../base/result';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import type { Refusal } from '../domain/refusal';
 import { withoutTokens } from '../domain/tenancy/token';
@@ -55,10 +56,10 @@ export async function runCall(
       egress: services.egressPolicy,
     });
     if (!taken.ok) return life.refuse(taken.error);
-    const identified = await identify(taken.value, services.config, life.background);
+    const identified = await life.wait(identify(taken.value, services.config, life.background));
     if (!identified.ok) return life.refuse(identified.error);
     life.of(identified.value);
-    const resolved = await resolve(identified.value);
+    const resolved = await life.wait(resolve(identified.value));
     if (!resolved.ok) return life.refuse(resolved.error);
     life.to(resolved.value);
     const authorized = authorize(resolved.value);
@@ -67,7 +68,7 @@ export async function runCall(
     if (!admitted.ok) return life.refuse(admitted.error);
     const reserved = reserve(admitted.value);
     if (!reserved.ok) return life.refuse(reserved.error);
-    const guarded = await guard(reserved.value, services, life.background);
+    const guarded = await life.wait(guard(reserved.value, services, life.background));
     if (!guarded.ok) return life.refuse(guarded.error);
     const hold = life.begin(guarded.value);
     const answered = await relay(guarded.value, services, hold);
@@ -86,6 +87,7 @@ class CallLife {
   readonly #services: CallServices;
   readonly #background: Background;
   #hasBackground = false;
+  #hasWaited = false;
   readonly #custody: Custody;
   readonly #startedAtMs: number;
   #call: IdentifiedCall | null = null;
@@ -112,6 +114,12 @@ class CallLife {
     return this.#background;
   }
 
+  /** What a stage gives, noting whether it must be waited for: then the caller may be gone when it comes. */
+  wait<T>(step: MaybePromise<T>): MaybePromise<T> {
+    if (step instanceof Promise) this.#hasWaited = true;
+    return step;
+  }
+
   of(call: IdentifiedCall): void {
     this.#call = call;
   }
@@ -123,7 +131,8 @@ class CallLife {
   /** From here the custody owns the call. */
   begin(call: GuardedCall): Hold {
     return this.#custody.begin({
-      client: this.#request.signal,
+      client: () => this.#request.signal,
+      hasWaited: this.#hasWaited,
       background: this.#background,
       log: this.#services.callLog,
       firstByteTimeoutMs: call.upstream.firstByteTimeoutMs,

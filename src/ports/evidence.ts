@@ -36,6 +36,8 @@ export interface CallRow {
 export interface OpenCall {
   readonly startedAtMs: number;
   readonly armed: boolean;
+  /** Where the log keeps it; only the log writes it. */
+  slot: number;
   /** Tells a call that `custodyArmMs` have passed; it arms itself in its own context, if that is still alive. */
   wake(): void;
   /** Ends the call as cancelled: nobody else can any more. */

@@ -27,8 +27,12 @@ export class BufferedCallLog implements CallLog {
   /** Rows lost because the sink did not answer for too long. */
   dropped = 0;
   #rows: CallRow[] = [];
-  /** Open calls, and when the keeper woke them. */
-  readonly #open = new Map<OpenCall, number>();
+  /**
+   * Open calls, each at its own `slot`, and when the keeper woke them. No Map: one entry more and one less per call
+   * leaves dead tables that keep their calls until the next full collection.
+   */
+  readonly #open: OpenCall[] = [];
+  readonly #wokenAtMs: number[] = [];
   /** No write before: the last one failed. */
   #retryAtMs = 0;
   /** Until then somebody keeps; it lapses, because the context that keeps may die. Epoch milliseconds. */
@@ -77,12 +81,20 @@ export class BufferedCallLog implements CallLog {
   }
 
   watch(call: OpenCall, background: Background): void {
-    this.#open.set(call, notWoken);
+    call.slot = this.#open.push(call) - 1;
+    this.#wokenAtMs.push(notWoken);
     this.#keep(call.startedAtMs, background);
   }
 
   unwatch(call: OpenCall): void {
-    this.#open.delete(call);
+    const { slot } = call;
+    if (this.#open[slot] !== call) return;
+    const last = this.#open.pop() ?? call;
+    const wokenAtMs = this.#wokenAtMs.pop() ?? notWoken;
+    if (last === call) return;
+    last.slot = slot;
+    this.#open[slot] = last;
+    this.#wokenAtMs[slot] = wokenAtMs;
   }
 
   #keep(nowMs: number, background: Background): void {
@@ -130,20 +142,22 @@ export class BufferedCallLog implements CallLog {
 
   /** A live call arms itself once it is woken; one that has not some time later has no context left. */
   #wakeOpen(nowMs: number, afterMs: number): void {
-    for (const [call, wokenAtMs] of this.#open) {
-      if (call.armed) continue;
+    // From the end: a call that lapses leaves the list, and the last one takes its place.
+    for (let slot = this.#open.length - 1; slot >= 0; slot -= 1) {
+      const call = this.#open[slot];
+      if (call === undefined || call.armed) continue;
+      const wokenAtMs = this.#wokenAtMs[slot] ?? notWoken;
       if (wokenAtMs !== notWoken) {
         if (nowMs - wokenAtMs >= callLapseMs) call.lapse();
       } else if (nowMs - call.startedAtMs >= afterMs) {
-        this.#open.set(call, nowMs);
+        this.#wokenAtMs[slot] = nowMs;
         call.wake();
       }
     }
   }
 
   #hasUnarmed(): boolean {
-    for (const call of this.#open.keys()) if (!call.armed) return true;
-    return false;
+    return this.#open.some((call) => !call.armed);
   }
 
   /** A write whose context died never comes back: after twice its time its rows wait again. */

@@ -3,10 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { finalize, isFollowed } from '../../../src/call/11-finalize';
 import type { EvidencedCall } from '../../../src/call/call';
 import type { BodyWatch } from '../../../src/call/pump';
-import { evidenced, upstream } from './calls';
+import { prepareMask } from '../../../src/domain/credentials/masking';
+import { evidenced, noCredentials, upstream } from './calls';
 
 const unwatched: BodyWatch = { onBytes: () => undefined, onEnd: () => undefined };
 const final = (parts: Partial<EvidencedCall> = {}) => finalize(evidenced(parts), unwatched);
+const secret = 'sk-vendor-0123456789';
+const injected = { ...noCredentials, masks: [prepareMask(secret)] };
 const tracked = { upstream: upstream({ trackBody: true }) };
 
 describe('the answer', () => {
@@ -28,15 +31,15 @@ describe('the answer', () => {
     expect(final({ answer: new Response(null, { status }) }).body).toBeNull();
   });
 
-  it('takes the evidence’s edits, then its cookies, then the upstream’s rules', () => {
-    const answer = new Response('x', { headers: { 'x-a': 'sk', 'x-b': '1', 'set-cookie': 'a=1' } });
+  it('takes the headers of a masked body, then the upstream’s rules', () => {
+    const answer = new Response('x', { headers: { 'content-length': '9', etag: '1' } });
     const out = final({
       answer,
-      headerEdits: [
-        ['x-a', '***'],
-        ['x-b', null],
+      body: new Uint8Array(3),
+      bodyHeaders: [
+        ['content-length', '3'],
+        ['etag', null],
       ],
-      setCookies: ['b=2', 'c=3'],
       upstream: upstream({
         headerRules: {
           request: { remove: [], set: [], add: [] },
@@ -44,8 +47,23 @@ describe('the answer', () => {
         },
       }),
     });
-    expect(['x-a', 'x-b', 'x-c'].map((n) => out.headers.get(n))).toEqual(['***', null, 'rule']);
-    expect(out.headers.getSetCookie()).toEqual(['b=2', 'c=3']);
+    expect(['content-length', 'etag', 'x-c'].map((n) => out.headers.get(n))).toEqual([
+      '3',
+      null,
+      'rule',
+    ]);
+  });
+
+  it('has no reason that shows the secret', () => {
+    const answer = new Response('x', { status: 400, statusText: `bad ${secret}` });
+    expect(final({ answer, credentials: injected }).statusText).toBe('bad ***');
+  });
+
+  it('whose wait shows the secret is withheld without it', () => {
+    const headers = { 'retry-after': secret };
+    const answer = new Response('x', { status: 429, headers });
+    const out = final({ answer, body: null, redacted: true, credentials: injected });
+    expect(out.headers.get('retry-after')).toBeNull();
   });
 
   it('that is withheld keeps its status and wait, and is our problem document', async () => {
@@ -60,6 +78,35 @@ describe('the answer', () => {
       null,
     ]);
     expect(await out.json()).toMatchObject({ type: 'urn:weir:problem:response.redacted' });
+  });
+});
+
+describe('headers', () => {
+  it('of a hop, and forged ones of ours, go on every status', () => {
+    const answer = new Response('ok', {
+      headers: { 'x-weir-error': '1', 'keep-alive': 'x', 'x-mine': '1' },
+    });
+    const { headers } = final({ answer });
+    expect(['x-weir-error', 'keep-alive', 'x-mine'].map((n) => headers.get(n))).toEqual([
+      null,
+      null,
+      '1',
+    ]);
+  });
+
+  it.each([200, 302, 500])('with the secret are masked on %i', (status) => {
+    const answer = new Response(null, { status, headers: { location: `https://t/?k=${secret}` } });
+    expect(final({ answer, credentials: injected }).headers.get('location')).toBe(
+      'https://t/?k=***',
+    );
+  });
+
+  it('Set-Cookie loses our names and keeps the vendor’s lines', () => {
+    const headers = new Headers({ 'x-a': '1' });
+    headers.append('set-cookie', '__Host-weir_session=forged; Path=/');
+    headers.append('set-cookie', 'sid=1; Path=/');
+    const out = final({ answer: new Response('ok', { headers }) });
+    expect(out.headers.getSetCookie()).toEqual(['sid=1; Path=/']);
   });
 });
 

@@ -187,11 +187,9 @@ export function evidenced(parts: Partial<EvidencedCall> = {}): EvidencedCall {
   return {
     ...call,
     body: call.answer.body,
-    headerEdits: [],
-    setCookies: null,
+    bodyHeaders: [],
     evidence: null,
     redacted: false,
-    reason: call.answer.statusText,
     ...parts,
   };
 }

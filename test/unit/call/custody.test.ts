@@ -32,7 +32,8 @@ function begun(
   const custody = new Custody(startMs, (ending, latencyMsMax) => ends.push([ending, latencyMsMax]));
   if (options.gone) client.abort();
   const hold = custody.begin({
-    client: client.signal,
+    client: () => client.signal,
+    hasWaited: true,
     background,
     log: { watch: (call) => void watched.add(call), unwatch: (call) => void watched.delete(call) },
     firstByteTimeoutMs: options.firstByteTimeoutMs ?? firstByteTimeoutMs,

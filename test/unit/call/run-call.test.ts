@@ -27,6 +27,8 @@ interface World {
   readonly egress?: Refusal;
   readonly credentials?: Refusal;
   readonly masks?: boolean;
+  /** The stages wait for a store. */
+  readonly isCold?: boolean;
   readonly send?: CallServices['send'];
 }
 
@@ -46,11 +48,11 @@ function play(world: World = {}, request = asking()) {
   const named = view.named;
   const services: CallServices = {
     config: {
-      identify: () =>
-        note(
-          'identify',
-          world.identity?.ok === false ? world.identity : ok({ key: key(), tenant: view }),
-        ),
+      identify: () => {
+        const who =
+          world.identity?.ok === false ? world.identity : ok({ key: key(), tenant: view });
+        return note('identify', world.isCold ? Promise.resolve(who) : who);
+      },
       forget: () => undefined,
     },
     credentials: {
@@ -253,7 +255,7 @@ describe('no answer', () => {
       signal = init.signal;
       return new Response('ok');
     };
-    const { answer, rows } = play({ send }, asking({ signal: client.signal }));
+    const { answer, rows } = play({ send, isCold: true }, asking({ signal: client.signal }));
     client.abort();
     await answer;
     expect(signal?.aborted).toBe(true);

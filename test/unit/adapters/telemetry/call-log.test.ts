@@ -241,6 +241,7 @@ function openCall(options: { alive: boolean; armed?: boolean }) {
     startedAtMs: startMs,
     armed: options.armed ?? false,
     woken: 0,
+    slot: 0,
     lapsed: 0,
     wake() {
       call.woken += 1;
@@ -252,6 +253,19 @@ function openCall(options: { alive: boolean; armed?: boolean }) {
   };
   return call satisfies OpenCall;
 }
+
+describe('the list of open calls', () => {
+  it('keeps whoever is left, in whatever order they leave', async () => {
+    const here = world();
+    const calls = Array.from({ length: 5 }, () => openCall({ alive: true }));
+    for (const call of calls) here.log.watch(call, (work) => void here.background.push(work));
+    for (const at of [1, 4, 0]) here.log.unwatch(calls[at] as OpenCall);
+    // Leaving twice, as an ended call may, takes nobody else's place.
+    here.log.unwatch(calls[1] as OpenCall);
+    await here.pass(custodyArmMs + keeperTickMs);
+    expect(calls.map((call) => call.woken)).toEqual([0, 0, 1, 1, 0]);
+  });
+});
 
 describe('open calls', () => {
   const keep = (call: OpenCall, { log, background }: ReturnType<typeof world>): void =>

@@ -1,0 +1,38 @@
+/**
+ * What may not leave in the headers of an answer: hop-by-hop fields, forged headers of ours, our own cookies, and every spelling of an
+ * injected credential, on every status (digest A5).
+ * Promises: one pass; headers in which nothing is found are not touched. Called by stage 11 on the copy that goes to the caller.
+ */
+import { headerHit, type MaskedSecret, maskValue } from '../credentials/masking';
+import { mentionsOwnCookie, setsOwnCookie } from './cookies';
+import { dropsFromAnswer } from './header-policy';
+
+/** Cleans the headers in place. */
+export function cleanAnswerHeaders(headers: Headers, masks: readonly MaskedSecret[]): void {
+  let dropped: string[] | null = null;
+  let joined = '';
+  let cookies = false;
+  for (const [name, value] of headers) {
+    if (dropsFromAnswer(name)) {
+      dropped ??= [];
+      dropped.push(name);
+      continue;
+    }
+    joined += `\n${value}`;
+    if (name === 'set-cookie' && mentionsOwnCookie(value)) cookies = true;
+  }
+  if (dropped !== null) for (const name of dropped) headers.delete(name);
+  if (cookies || (masks.length > 0 && headerHit(joined, masks))) rewrite(headers, masks);
+}
+
+function rewrite(headers: Headers, masks: readonly MaskedSecret[]): void {
+  for (const [name, value] of [...headers]) {
+    if (name === 'set-cookie') continue;
+    const masked = maskValue(value, masks);
+    if (masked !== value) headers.set(name, masked);
+  }
+  const lines = headers.getSetCookie();
+  headers.delete('set-cookie');
+  for (const line of lines)
+    if (!setsOwnCookie(line)) headers.append('set-cookie', maskValue(line, masks));
+}
