@@ -64,7 +64,7 @@ function bodyOf(call: EvidencedCall, watch: BodyWatch): BodyInit | null {
   if (!isFollowed(call) || !(call.body instanceof ReadableStream)) return call.body;
   const declared = call.answer.headers.get('content-length');
   const length = declared !== null && /^\d{1,15}$/.test(declared) ? Number(declared) : null;
-  return trackBody(call.body, { length, idleTimeoutMs: call.upstream.idleTimeoutMs, watch });
+  return trackBody(call.body, { length, watch });
 }
 
 function stampHeaders(headers: Headers, call: EvidencedCall): void {

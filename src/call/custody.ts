@@ -57,6 +57,7 @@ export class Custody implements OpenCall, Hold {
   #release: (() => void) | null = null;
   #terms: CustodyTerms | null = null;
   #wake: (() => void) | null = null;
+  #isWoken = false;
 
   /** `onEnd` writes the row; `latencyMsMax` is set only when the end itself was not seen. */
   constructor(startedAtMs: number, onEnd: (ending: Ending, latencyMsMax: number | null) => void) {
@@ -81,16 +82,19 @@ export class Custody implements OpenCall, Hold {
     return this;
   }
 
-  async wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+  wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
     const terms = this.#terms;
-    if (terms === null || terms.firstByteTimeoutMs < 2 * custodyArmMs)
-      return this.#underWatchdog(answer);
-    const first = await new Promise<Response | 'fault' | 'woken'>((resolve) => {
-      // The keeper, another request, resolves this promise; what follows runs in the context that the call lives in.
-      this.#wake = () => resolve('woken');
+    const isShort = terms !== null && terms.firstByteTimeoutMs < 2 * custodyArmMs;
+    return new Promise((resolve) => {
+      const woken = (): void => resolve(this.#underWatchdog(answer));
+      if (isShort) return woken();
+      // The keeper, another request, resolves this promise; what follows runs in the context that the call lives in. Only a promise of
+      // `withResolvers` is safe for that: after some ten thousand calls one of `new Promise` goes on in the keeper's context.
+      const wake = Promise.withResolvers<void>();
+      this.#wake = wake.resolve;
+      void wake.promise.then(woken);
       answer.then(resolve, () => resolve('fault'));
     });
-    return first === 'woken' ? this.#underWatchdog(answer) : first;
   }
 
   async #underWatchdog(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
@@ -106,7 +110,20 @@ export class Custody implements OpenCall, Hold {
 
   /** The keeper's word that `custodyArmMs` have passed. */
   wake(): void {
+    this.#isWoken = true;
     this.#wake?.();
+  }
+
+  /** For a body that is followed: arms, and calls `then`, when `custodyArmMs` have passed; at once when its silence may not last that long. */
+  armLater(idleTimeoutMs: number, then: () => void): void {
+    const armed = (): void => {
+      this.arm();
+      then();
+    };
+    if (this.armed || this.#isWoken || idleTimeoutMs < 2 * custodyArmMs) return armed();
+    const wake = Promise.withResolvers<void>();
+    this.#wake = wake.resolve;
+    void wake.promise.then(armed);
   }
 
   /** Registers with `waitUntil` and listens for the client; from here the end is always seen. */

@@ -81,52 +81,69 @@ export type BodyEnd = 'complete' | 'upstream_broke' | 'caller_left' | 'idle';
 
 /** What the follower of a body is told. Sizes in bytes. */
 export interface BodyWatch {
+  readonly silence: Silence;
   /** Total so far, before each chunk goes on. */
   readonly onBytes: (total: number) => void;
   /** Exactly once. */
   readonly onEnd: (end: BodyEnd) => void;
 }
 
-/** Follows an answer's body to its end: bytes, silence of the upstream, outcome. `length` is its Content-Length when it has one. */
+/**
+ * Follows an answer's body to its end: bytes, silence of the upstream, outcome. `length` is its Content-Length when it has one.
+ * The end is told before the client's side is closed: once that is closed the runtime may drop the context.
+ */
 export function trackBody(
   body: ReadableStream,
   options: {
     readonly length: number | null;
-    readonly idleTimeoutMs: number;
     readonly watch: BodyWatch;
   },
 ): ReadableStream {
+  const { length, watch } = options;
+  const { silence } = watch;
   const { readable, writable } =
-    options.length === null ? new IdentityTransformStream() : new FixedLengthStream(options.length);
-  const silence = new Silence(options.idleTimeoutMs);
-  const follow = async (): Promise<void> => {
-    const end = await copy(body, writable, {
-      allow: (total) => {
-        options.watch.onBytes(total);
-        return true;
-      },
-      length: options.length,
-      silence,
-    });
+    length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
+  const finish = (end: CopyEnd): void => {
     silence.stop();
-    options.watch.onEnd(silence.broken ? 'idle' : end === 'source_broke' ? 'upstream_broke' : end);
+    watch.onEnd(silence.broken ? 'idle' : end === 'source_broke' ? 'upstream_broke' : end);
   };
-  void follow();
+  void copy(body, writable, {
+    allow: (total) => {
+      watch.onBytes(total);
+      return true;
+    },
+    length,
+    silence,
+    beforeClose: () => finish('complete'),
+  }).then((end) => {
+    if (end !== 'complete') finish(end);
+  });
   return readable;
 }
 
-/** Counts only the time in which a read is pending: a caller that reads slowly is not an upstream that is silent. */
-class Silence {
+/**
+ * How long an upstream has sent nothing. Counts only the time in which a read is pending: a caller that reads slowly is not an upstream
+ * that is silent. Needs its timer from {@link watch} on: most bodies are through before anybody must look.
+ */
+export class Silence {
   broken = false;
   onBreak: () => void = () => undefined;
+  readonly #idleTimeoutMs: number;
   #sinceMs: number | null = null;
-  readonly #timer: ReturnType<typeof setInterval>;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #isOver = false;
 
   constructor(idleTimeoutMs: number) {
-    const everyMs = Math.max(10, Math.floor(idleTimeoutMs / 4));
+    this.#idleTimeoutMs = idleTimeoutMs;
+  }
+
+  /** Starts to look. */
+  watch(): void {
+    if (this.#timer !== null || this.#isOver) return;
+    const everyMs = Math.max(10, Math.floor(this.#idleTimeoutMs / 4));
     this.#timer = setInterval(() => {
-      if (this.broken || this.#sinceMs === null || Date.now() - this.#sinceMs < idleTimeoutMs)
-        return;
+      if (this.broken || this.#sinceMs === null) return;
+      if (Date.now() - this.#sinceMs < this.#idleTimeoutMs) return;
       this.broken = true;
       this.onBreak();
     }, everyMs);
@@ -141,20 +158,16 @@ class Silence {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#isOver = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
   }
 }
 
 type CopyEnd = 'complete' | 'source_broke' | 'caller_left';
 
-/**
- * A buffer for the next read: what is left of a body whose length is known, and one byte to see its
- * end; a buffer of 64 KiB for an answer of 1 KB costs more than the relay.
- */
-const bufferBytes = (total: number, length: number | null | undefined): number =>
-  length === null || length === undefined
-    ? pumpChunkBytes
-    : Math.min(pumpChunkBytes, Math.max(1, length - total));
+/** A buffer for the next read: what is left of a body whose length is known; 64 KiB for an answer of 1 KB cost more than the relay. */
+const bufferBytes = (total: number, length: number | null): number =>
+  length === null ? pumpChunkBytes : Math.min(pumpChunkBytes, Math.max(1, length - total));
 
 interface CopyRules {
   /** Whether the total after a chunk may go on. */
@@ -164,6 +177,8 @@ interface CopyRules {
   readonly silence?: Silence;
   /** Called before either side is ended for a fault. */
   readonly beforeAbort?: (end: CopyEnd) => void;
+  /** Called when every byte was taken by the other side, before that is closed. */
+  readonly beforeClose?: () => void;
 }
 
 /** Copies until the end, a refusal, silence, or a fault on either side; never a clean end after a broken read. */
@@ -174,16 +189,17 @@ async function copy(
 ): Promise<CopyEnd> {
   const reader = body.getReader({ mode: 'byob' });
   const writer = writable.getWriter();
-  const { silence } = rules;
+  const { silence, length = null } = rules;
   if (silence !== undefined)
     silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
   let total = 0;
   let reading = true;
   try {
-    for (;;) {
+    // A length that is reached needs no read more to know that it is the end.
+    while (length === null || total < length) {
       reading = true;
       silence?.begin();
-      const { value, done } = await reader.read(new Uint8Array(bufferBytes(total, rules.length)));
+      const { value, done } = await reader.read(new Uint8Array(bufferBytes(total, length)));
       silence?.pause();
       if (silence?.broken) throw new Error('idle');
       if (done) break;
@@ -192,7 +208,9 @@ async function copy(
       reading = false;
       await writer.write(value);
     }
+    if (length !== null && total < length) throw new Error('too short');
     reading = false;
+    rules.beforeClose?.();
     await writer.close();
     return 'complete';
   } catch (fault) {

@@ -26,7 +26,7 @@ import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
 import type { EvidencedCall, GuardedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
-import type { BodyEnd } from './pump';
+import { type BodyEnd, Silence } from './pump';
 
 /** What the road needs from outside; made by wiring.ts. */
 export interface CallServices {
@@ -153,13 +153,16 @@ class CallLife {
   answer(call: EvidencedCall): Response {
     this.#evidence = call.evidence;
     const { status } = call;
+    const { idleTimeoutMs } = call.upstream;
+    const silence = new Silence(idleTimeoutMs);
     if (isFollowed(call)) {
-      this.#custody.arm();
+      this.#custody.armLater(idleTimeoutMs, () => silence.watch());
     } else {
       const code = call.redacted ? 'response.redacted' : null;
       this.#custody.end({ outcome: 'answered', status, code });
     }
     return finalize(call, {
+      silence,
       onBytes: (total) => {
         this.#responseBytes = total;
       },

@@ -2,11 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { finalize, isFollowed } from '../../../src/call/11-finalize';
 import type { EvidencedCall } from '../../../src/call/call';
-import type { BodyWatch } from '../../../src/call/pump';
+import { type BodyWatch, Silence } from '../../../src/call/pump';
 import { prepareMask } from '../../../src/domain/credentials/masking';
 import { evidenced, noCredentials, upstream } from './calls';
 
-const unwatched: BodyWatch = { onBytes: () => undefined, onEnd: () => undefined };
+const silence = new Silence(1_000);
+const unwatched: BodyWatch = { silence, onBytes: () => undefined, onEnd: () => undefined };
 const final = (parts: Partial<EvidencedCall> = {}) => finalize(evidenced(parts), unwatched);
 const secret = 'sk-vendor-0123456789';
 const injected = { ...noCredentials, masks: [prepareMask(secret)] };
@@ -124,7 +125,7 @@ describe('a body is followed', () => {
   it('to its end, with its bytes', async () => {
     const ended = Promise.withResolvers<string>();
     const totals: number[] = [];
-    const watch: BodyWatch = { onBytes: (n) => totals.push(n), onEnd: ended.resolve };
+    const watch: BodyWatch = { silence, onBytes: (n) => totals.push(n), onEnd: ended.resolve };
     const out = finalize(evidenced({ ...tracked, answer: new Response('12345') }), watch);
     expect(await out.text()).toBe('12345');
     expect([totals, await ended.promise]).toEqual([[5], 'complete']);

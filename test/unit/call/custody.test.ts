@@ -211,3 +211,37 @@ describe('the wait for headers', () => {
     expect([waited.for, vi.getTimerCount()]).toEqual([answer, 0]);
   });
 });
+
+describe('a body that is followed', () => {
+  it('is armed by the keeper, and only then looked after', async () => {
+    const call = begun();
+    let looked = 0;
+    call.custody.armLater(1_000, () => looked++);
+    expect([call.custody.armed, looked]).toEqual([false, 0]);
+    call.custody.wake();
+    await turns();
+    expect([call.custody.armed, looked]).toEqual([true, 1]);
+  });
+
+  it('is armed at once when the keeper has spoken before, or silence may not last that long', () => {
+    const woke = begun();
+    woke.custody.wake();
+    const short = begun();
+    for (const [{ custody }, idleMs] of [
+      [woke, 1_000],
+      [short, custodyArmMs],
+    ] as const) {
+      custody.armLater(idleMs, () => undefined);
+      expect(custody.armed).toBe(true);
+    }
+  });
+
+  it('that ends sooner costs neither a timer nor a waitUntil', async () => {
+    const call = begun();
+    call.custody.armLater(1_000, () => undefined);
+    call.custody.end(answered);
+    call.custody.wake();
+    await turns();
+    expect([vi.getTimerCount(), call.background.work]).toEqual([0, []]);
+  });
+});

@@ -1,7 +1,7 @@
 /** The pumps: bytes, bounds, waits, and never a clean end after a broken one. */
 import { describe, expect, it, vi } from 'vitest';
 import { errorBodyWaitMs, jsonBindingBodyWaitMs, pumpChunkBytes } from '../../../src/base/limits';
-import { type BodyEnd, limitBody, readAll, trackBody } from '../../../src/call/pump';
+import { type BodyEnd, limitBody, readAll, Silence, trackBody } from '../../../src/call/pump';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -117,8 +117,10 @@ describe('trackBody', () => {
   const tracked = (from: ReadableStream, length: number | null = null, idleTimeoutMs = 1_000) => {
     const totals: number[] = [];
     const ended = Promise.withResolvers<BodyEnd>();
-    const watch = { onBytes: (n: number) => totals.push(n), onEnd: ended.resolve };
-    return { body: trackBody(from, { length, idleTimeoutMs, watch }), totals, end: ended.promise };
+    const silence = new Silence(idleTimeoutMs);
+    const watch = { silence, onBytes: (n: number) => totals.push(n), onEnd: ended.resolve };
+    silence.watch();
+    return { body: trackBody(from, { length, watch }), totals, end: ended.promise };
   };
 
   it.each([null, 6])('follows a whole body (length %s)', async (length) => {
@@ -143,11 +145,11 @@ describe('trackBody', () => {
 
   it('a body that ends before its declared length is no whole one for the caller', async () => {
     const from = source();
-    const { body } = tracked(from.readable, 6);
+    const { body, end } = tracked(from.readable, 6);
     const read = drained(body);
     from.write('abc');
     from.close();
-    expect((await read)[1]).toBe(false);
+    expect([(await read)[1], await end]).toEqual([false, 'upstream_broke']);
   });
 
   it('a caller that stops reading left', async () => {

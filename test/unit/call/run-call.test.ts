@@ -306,8 +306,11 @@ describe('a tracked body', () => {
     const client = new AbortController();
     const { readable, writable } = new IdentityTransformStream();
     const request = asking({ signal: client.signal });
-    const { answer, rows } = play({ found, send: async () => new Response(readable) }, request);
+    const world = { found, send: async () => new Response(readable) };
+    const { answer, rows, watched, background } = play(world, request);
     const reader = (await answer).body?.getReader();
+    await woken(watched);
+    await vi.waitUntil(() => background.work.length === 1);
     await Promise.all([
       writable.getWriter().write(new TextEncoder().encode('123')),
       reader?.read(),
