@@ -5,6 +5,7 @@
  * Called by worker.ts.
  */
 import { Hono } from 'hono';
+import { surfacePrefix } from './call/01-intake';
 import type { Surface } from './call/call';
 import { runCall } from './call/run-call';
 import { managementApi } from './control-plane/api';
@@ -14,8 +15,9 @@ import type { Wired } from './wiring';
 
 /** Every prefix that leads to an upstream. */
 export const surfaces: readonly { readonly prefix: string; readonly surface: Surface }[] = [
-  { prefix: '/call/', surface: 'call' },
-  { prefix: '/proxy/', surface: 'proxy' },
+  { prefix: surfacePrefix.call, surface: 'call' },
+  { prefix: surfacePrefix.proxy, surface: 'proxy' },
+  { prefix: surfacePrefix.catalog, surface: 'catalog' },
 ];
 
 /** What worker.ts serves. */

@@ -16,6 +16,8 @@ export interface Bindings {
   readonly SETTLEMENTS?: Queue<unknown>;
   /** Optional: the call log goes through this queue instead of straight into D1. */
   readonly CALL_QUEUE?: Queue<unknown>;
+  /** Recorded answers above 256 KiB; without it such an answer is not kept, and a repeat of its key is refused as unknown. */
+  readonly RECORDS?: R2Bucket;
   readonly [name: string]: unknown;
 }
 
@@ -81,6 +83,7 @@ const schema = z
     PLATFORM_SETTINGS: z._default(z.string(), '{}'),
     GATEWAY_HOSTS: list,
     CLIENT_IP_HEADERS: list,
+    ANONYMOUS_PROVIDERS: list,
     EGRESS_RESOLVER: z.url({ protocol: /^https?$/ }),
     EGRESS_ALLOW: z._default(z.string(), ''),
     CONFIG_TTL_S: seconds(1, 60, 10),
@@ -116,6 +119,8 @@ export interface Env {
   readonly platformSettings: ReadonlyMap<string, string>;
   readonly gatewayHosts: readonly string[];
   readonly clientIpHeaders: readonly string[];
+  /** Slugs of catalog providers that may be called without any credential. */
+  readonly anonymousProviders: readonly string[];
   readonly egressResolver: string;
   readonly egressAllow: EgressAllowance;
   readonly configTtlMs: number;
@@ -146,6 +151,7 @@ export function parseEnv(bindings: Bindings): Env {
     platformSettings: platformSettings(vars.PLATFORM_SETTINGS),
     gatewayHosts: vars.GATEWAY_HOSTS,
     clientIpHeaders: vars.CLIENT_IP_HEADERS,
+    anonymousProviders: vars.ANONYMOUS_PROVIDERS,
     egressResolver: vars.EGRESS_RESOLVER,
     egressAllow: allow.value,
     configTtlMs: vars.CONFIG_TTL_S * 1000,

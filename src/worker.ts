@@ -5,6 +5,7 @@ import { type App, app } from './app';
 import { type Bindings, EnvError } from './env';
 import { problemResponse } from './http/problem';
 import { expireCalls } from './jobs/expire-calls';
+import { copyJournals } from './jobs/journal';
 import { writeQueuedCalls } from './jobs/queued-calls';
 import { deliverSettlements, isSettlementQueue } from './jobs/settlements';
 import { wire } from './wiring';
@@ -35,7 +36,11 @@ export default {
     }
   },
   async scheduled(event, bindings) {
-    await expireCalls(bindings.DB, event.scheduledTime - wire(bindings).env.callRetentionMs);
+    const { env, management } = wire(bindings);
+    await Promise.all([
+      copyJournals(bindings.DB, management.ledgers, event.scheduledTime),
+      expireCalls(bindings.DB, event.scheduledTime - env.callRetentionMs),
+    ]);
   },
   async queue(batch, bindings) {
     const { callSink, management } = wire(bindings);

@@ -66,6 +66,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
     bindings,
     d1Databases: { DB: config.localDatabaseId },
     durableObjects: { LEDGER: ledgerOf(i) },
+    r2Buckets: { RECORDS: 'records' },
     // Otherwise every send would carry a CF-Worker header.
     stripCfConnectingIp: false,
     unsafeDirectSockets: [{ host: '127.0.0.1', port }],

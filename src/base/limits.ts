@@ -390,3 +390,16 @@ export const ledgerAuditStepsMax = 50;
 export const ledgerCopyRowsMax = 20_000;
 /** Rows of one read of the copy: a row of a full batch has 50 KB. */
 export const ledgerCopyPageRows = 200;
+
+// ── the metered road ──
+
+/** Bytes of a metered request body that a rule or a price reads: it is held whole in the isolate. */
+export const meteredBodyBytesMax = 8 * 1024 * 1024;
+/** Bytes of a metered answer that is read whole before its headers go out (digest A16). */
+export const meteredAnswerBytesMax = 8 * 1024 * 1024;
+/** How long a metered answer may take from its headers to its end, ms: the longest first-byte timeout. */
+export const meteredAnswerWaitMs = 900_000;
+/** How often the owner of an open hold renews its lease, ms: three times in a lease (decisions section 4). */
+export const holdRenewMs = 40_000;
+/** How long a vendor's answer is waited for when its client has left, ms: the platform keeps a context for 30 s. */
+export const drainMs = 28_000;

@@ -8,6 +8,7 @@ import { requestBodyBytesMax, urlBytesMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { parseTarget, repairScheme } from '../domain/egress/target-url';
+import { readMeta } from '../domain/idempotency/meta';
 import type { Refusal } from '../domain/refusal';
 import { type HeaderScan, scanHeaders } from '../domain/relay/header-scan';
 import { pathFault } from '../domain/relay/path';
@@ -41,8 +42,8 @@ export function intake(
   if (framing !== null) return err(framing);
 
   const mark = target.indexOf('?');
-  const rest = target.slice(surface.length + 2, mark < 0 ? undefined : mark);
-  const named = surface === 'call' ? readCallTarget(rest, rules.egress) : readAlias(rest);
+  const rest = target.slice(surfacePrefix[surface].length, mark < 0 ? undefined : mark);
+  const named = readTarget(surface, rest, rules.egress);
   if (!named.ok) return named;
   const fault = pathFault(named.value.path);
   if (fault !== null) return err({ code: 'request.path_invalid', reason: fault });
@@ -50,6 +51,8 @@ export function intake(
   const query = takeQueryToken(mark < 0 ? null : target.slice(mark + 1));
   const token = oneToken(scan.value.tokens, query.tokens);
   if (!token.ok) return token;
+  const tags = readMeta(scan.value.meta);
+  if (!tags.ok) return err({ code: 'meta.invalid', ...tags.error });
 
   const call = startCall({
     id: newId('call', startedAtMs),
@@ -63,6 +66,7 @@ export function intake(
     token: token.value,
     headers: scan.value,
     declaredBytes: scan.value.contentLength === null ? null : Number(scan.value.contentLength),
+    tags: tags.value,
   });
   return ok(call);
 }
@@ -79,6 +83,26 @@ function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (Number(scan.contentLength) > requestBodyBytesMax)
     return { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' };
   return null;
+}
+
+/** Where each surface begins. */
+export const surfacePrefix: Readonly<Record<Surface, string>> = {
+  call: '/call/',
+  proxy: '/proxy/',
+  catalog: '/catalog/call/',
+};
+
+function readTarget(surface: Surface, rest: string, policy: EgressPolicy): Result<Named, Refusal> {
+  switch (surface) {
+    case 'call':
+      return readCallTarget(rest, policy);
+    case 'proxy':
+      return readAlias(rest);
+    case 'catalog': {
+      const [id, path] = cut(rest, rest.indexOf('/'));
+      return ok({ target: { kind: 'catalog', id }, path });
+    }
+  }
 }
 
 type Named = { readonly target: Target; readonly path: string };

@@ -4,17 +4,25 @@
  * unknown, foreign and private names take this one path and get one answer. Called by run-call.
  */
 import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
+import { isCatalogId } from '../domain/catalog/endpoint';
 import { matchRoute } from '../domain/catalog/route-match';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
 import { covers, mergedPath } from '../domain/relay/path';
 import { mayUse } from '../domain/tenancy/access';
+import type { Background } from '../ports/config';
 import { grow, type IdentifiedCall, type ResolvedCall } from './call';
+import { catalogTarget, type LadderPorts } from './catalog-target';
 
-/** Refuses: routing.*, route.not_found, authz.upstream_forbidden, egress.blocked, config.unavailable. Nothing is owed. */
-export function resolve(call: IdentifiedCall): MaybePromise<Result<ResolvedCall, Refusal>> {
+/** Refuses: routing.*, route.not_found, catalog.*, authz.upstream_forbidden, egress.blocked, config.unavailable. Nothing is owed. */
+export function resolve(
+  call: IdentifiedCall,
+  ports: LadderPorts,
+  background: Background,
+): MaybePromise<Result<ResolvedCall, Refusal>> {
   const target = call.target;
+  if (target.kind === 'catalog') return resolveCatalog(call, target.id, ports, background);
   // The same answer as for a registered upstream that leads there: no entry is laxer than another.
   if (target.kind === 'private_url') return err({ code: 'egress.blocked', host: target.host });
   if (target.kind === 'url') return resolveUrl(call, target.url);
@@ -23,10 +31,38 @@ export function resolve(call: IdentifiedCall): MaybePromise<Result<ResolvedCall,
   return whenHere(looked, (found) => {
     if (!found.ok) return found;
     const upstream = closestEnabled(found.value);
+    // An upstream of the caller's own is never shadowed by a catalog row of the same name.
+    if (found.value.length === 0 && target.kind === 'name' && isCatalogId(target.name))
+      return resolveCatalog(call, target.name, ports, background);
     if (!upstream.ok)
       return err(upstream.error ?? { code: 'routing.not_found', surface: call.surface });
     return withTarget(call, upstream.value, call.path, null);
   });
+}
+
+async function resolveCatalog(
+  call: IdentifiedCall,
+  id: string,
+  ports: LadderPorts,
+  background: Background,
+): Promise<Result<ResolvedCall, Refusal>> {
+  const found = await catalogTarget(call, id, ports, background);
+  if (!found.ok) return found;
+  const { entry, tier, upstream, base, path, query } = found.value;
+  const route = upstream.routes.length === 0 ? ok(null) : routeOf(call, upstream, path);
+  if (!route.ok) return route;
+  const endpoint = upstream.endpoints.find((e) => e.host === base.host && e.port === base.port);
+  if (endpoint === undefined) return err({ code: 'routing.unknown_target_host' });
+  return ok(
+    grow(call, {
+      catalog: { entry, tier, callersQuery: call.query },
+      query,
+      upstream,
+      endpoint,
+      route: route.value,
+      sentPath: upstream.basePath + path,
+    }),
+  );
 }
 
 /** The walk from the tenant to the root finds the closest enabled upstream (decisions section 5). */
@@ -88,6 +124,7 @@ function withTarget(
   if (!endpoint.ok) return endpoint;
   return ok(
     grow(call, {
+      catalog: null,
       upstream,
       endpoint: endpoint.value,
       route: route.value,

@@ -1,32 +1,127 @@
 /**
- * 04 authorize: may this key send this request there? Access lists, then deny rules, then the pure guards of the route.
+ * 04 authorize: may this key send this request there? Access lists, deny rules, the pure guards of the route, the contract of a catalog row.
  * Promises: no hold, no upstream, no store; a deny rule binds owners too. Called by run-call.
  */
-import { jsonBindingBodyBytesMax } from '../base/limits';
-import { err, ok, type Result } from '../base/result';
+import {
+  jsonBindingBodyBytesMax,
+  jsonBindingBodyWaitMs,
+  keyedBodyBytesMax,
+  meteredBodyBytesMax,
+} from '../base/limits';
+import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { firstDenial } from '../domain/catalog/deny';
+import type { CatalogEndpoint } from '../domain/catalog/endpoint';
+import {
+  contractFault,
+  type InputFault,
+  type JudgedBody,
+  readBody,
+} from '../domain/catalog/input-contract';
+import { judgesBody, platformFault } from '../domain/catalog/platform-request';
+import type { DenyRule } from '../domain/catalog/upstream';
 import type { Refusal } from '../domain/refusal';
 import { disallowedNames } from '../domain/relay/query';
 import { may, mayUse } from '../domain/tenancy/access';
-import { type AuthorizedCall, grow, type ResolvedCall } from './call';
+import { type AuthorizedCall, type CatalogCall, grow, type ResolvedCall } from './call';
+import { readAll } from './pump';
 
-const authorized = { authorized: true } as const;
+const authorized = { authorized: true, sentBytes: null, json: undefined } as const;
 
-/** Refuses: authz.*, guard.*, payload.too_large. Nothing is owed. */
-export function authorize(call: ResolvedCall): Result<AuthorizedCall, Refusal> {
-  const { key, upstream, endpoint } = call;
+/** Refuses: authz.*, guard.*, catalog.*, payload.too_large, request.body_incomplete. Nothing is owed. */
+export function authorize(call: ResolvedCall): MaybePromise<Result<AuthorizedCall, Refusal>> {
+  const { key, upstream } = call;
   if (!may(key, 'call:invoke')) return err({ code: 'authz.forbidden', needs: 'call:invoke' });
   if (!mayUse(key, upstream)) return err({ code: 'authz.upstream_forbidden', named: spoken(call) });
-  const denied = firstDenial(call.tenant.denyRules, {
-    host: endpoint.host,
-    path: call.sentPath,
+  const denied = denial(call);
+  if (denied !== null) return err({ code: 'authz.denied', rule: denied.id });
+  const guarded = guardFault(call);
+  if (guarded !== null) return err(guarded);
+  return call.catalog === null ? ok(grow(call, authorized)) : withinContract(call, call.catalog);
+}
+
+/** A rule for a place that the provider had before holds for the place that it has now. */
+function denial(call: ResolvedCall): DenyRule | null {
+  const { key, upstream, endpoint, tenant, catalog } = call;
+  const who = {
     method: call.method,
     principalId: key.principalId,
     projectId: upstream.projectId,
-  });
-  if (denied !== null) return err({ code: 'authz.denied', rule: denied.id });
-  const guarded = guardFault(call);
-  return guarded === null ? ok(grow(call, authorized)) : err(guarded);
+  };
+  const asSent = { host: endpoint.host, path: call.sentPath, ...who };
+  const denied = firstDenial(tenant.denyRules, asSent);
+  if (denied !== null || catalog === null) return denied;
+  const below = call.sentPath.slice(upstream.basePath.length);
+  for (const { host, basePath } of catalog.entry.provider.legacyBaseUrls) {
+    const before = firstDenial(tenant.denyRules, { host, path: basePath + below, ...who });
+    if (before !== null) return before;
+  }
+  return null;
+}
+
+/** Holds a call against its row: contracts on every tier, the operator's own bounds on tier 4. The body is read only where one of them, or the price, asks for it. */
+async function withinContract(
+  call: ResolvedCall,
+  { entry: { endpoint }, tier, callersQuery }: CatalogCall,
+): Promise<Result<AuthorizedCall, Refusal>> {
+  const isOurs = tier === 4;
+  if (isOurs && call.headers.upgrade) return err({ code: 'catalog.websocket_not_metered' });
+  const isJudged = judgesBody(endpoint, isOurs);
+  const isKeyed = isOurs && call.headers.idempotencyKey !== null;
+  const read = isJudged || isKeyed || (isOurs && pricesBody(endpoint));
+  const sent = read ? await readSentBody(call, isKeyed ? 'keyed_body' : 'metered_body') : ok(null);
+  if (!sent.ok) return sent;
+  const body = judgedBody(call, sent.value, isJudged);
+  if (!body.ok) return err({ code: 'catalog.parameter_invalid', fault: body.error });
+  const input = { query: callersQuery, body: body.value };
+  const fault =
+    contractFault(endpoint, input) ??
+    (isOurs ? platformFault(endpoint.platformRequest, input) : null);
+  if (fault !== null) return err({ code: 'catalog.parameter_invalid', fault });
+  const json = body.value.kind === 'json' ? body.value.value : undefined;
+  return ok(grow(call, { authorized: true as const, sentBytes: sent.value, json }));
+}
+
+const carriesBody = ({ request }: ResolvedCall): boolean => request.body !== null;
+
+/** `null`: there is no body. */
+async function readSentBody(
+  call: ResolvedCall,
+  what: 'keyed_body' | 'metered_body',
+): Promise<Result<Uint8Array | null, Refusal>> {
+  const { body } = call.request;
+  if (body === null) return ok(null);
+  const bytesMax = what === 'keyed_body' ? keyedBodyBytesMax : meteredBodyBytesMax;
+  const tooLarge = err({ code: 'payload.too_large', bytesMax, what } as const);
+  if ((call.declaredBytes ?? 0) > bytesMax) return tooLarge;
+  const bytes = await readAll(body, bytesMax, jsonBindingBodyWaitMs);
+  if (bytes === 'too_large') return tooLarge;
+  if (bytes === 'broken' || bytes === 'late') return err({ code: 'request.body_incomplete' });
+  return ok(bytes);
+}
+
+/** A body that only the price or the key asks for may be no JSON: then nobody reads it. */
+function judgedBody(
+  call: ResolvedCall,
+  bytes: Uint8Array | null,
+  isJudged: boolean,
+): Result<JudgedBody, InputFault> {
+  if (bytes === null) return ok({ kind: carriesBody(call) ? 'opaque' : 'none' });
+  if (bytes.length === 0) return ok({ kind: 'none' });
+  if (call.headers.contentEncoding) return ok({ kind: 'opaque' });
+  const read = readBody(bytes);
+  return read.ok || isJudged ? read : ok({ kind: 'opaque' });
+}
+
+/** Whether a price of the row depends on the request's body. */
+const pricing = new WeakMap<CatalogEndpoint, boolean>();
+
+function pricesBody(endpoint: CatalogEndpoint): boolean {
+  const known = pricing.get(endpoint);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(endpoint.cost);
+  const reads = text.includes('"in":"body"') || /"(?:body_bytes|entities":")/.test(text);
+  pricing.set(endpoint, reads);
+  return reads;
 }
 
 /** What the caller itself wrote: a refusal names nothing else. */
@@ -40,6 +135,8 @@ function spoken({ target }: ResolvedCall): string {
       return target.url.authority;
     case 'private_url':
       return target.host;
+    case 'catalog':
+      return target.id;
   }
 }
 

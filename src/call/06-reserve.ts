@@ -1,12 +1,233 @@
 /**
- * 06 reserve: money is set aside here, before anything is sent. Tiers 1 to 3 (own upstream, own secret, anonymous) owe nothing.
- * Promises today: every call is of tier 1 and passes unchanged. Called by run-call.
+ * 06 reserve: on the platform account, money is set aside before anything is sent; a key with a call cap is counted on every tier.
+ * Promises: what the ledger did not confirm is never sent; an unknown price is refused, never zero; a repeat of a keyed call gets its
+ * recorded answer before caps and balance are looked at. A ledger that does not answer refuses money (fails closed) and lets a mere count
+ * pass (decisions section 5). From `placed` on the call's {@link Money} owns the hold. Called by run-call.
  */
-import { ok, type Result } from '../base/result';
+import { newId } from '../base/ids';
+import { err, type MaybePromise, ok, type Result } from '../base/result';
+import { withCeiling } from '../domain/catalog/platform-request';
+import {
+  fingerprintChunks,
+  fingerprintText,
+  idempotencyScope,
+  readIdempotencyKey,
+  recordIdOf,
+} from '../domain/idempotency/idempotency-key';
+import type {
+  Claim,
+  LedgerBusy,
+  PlaceAnswer,
+  PlaceOp,
+  RecordedAnswer,
+} from '../domain/ledger/operations';
+import { estimate, type FrozenPrice } from '../domain/pricing/estimate';
 import type { Refusal } from '../domain/refusal';
-import type { AdmittedCall, ReservedCall } from './call';
+import { queryPairs } from '../domain/relay/query';
+import type { Background } from '../ports/config';
+import type { LedgerDesk, LedgerUnavailable } from '../ports/ledger';
+import type { ReplayBodies } from '../ports/replay-bodies';
+import { type AdmittedCall, type CatalogCall, grow, type ReservedCall } from './call';
+import { Money } from './money';
 
-/** Refuses nothing yet. Nothing is owed. */
-export function reserve(call: AdmittedCall): Result<ReservedCall, Refusal> {
-  return ok(call);
+/** What reserving asks. */
+export interface ReservePorts {
+  readonly desk: LedgerDesk;
+  readonly replayBodies: ReplayBodies | null;
+}
+
+/** A repeat of a keyed call: the first one's answer. */
+export interface Replayed {
+  readonly replay: RecordedAnswer;
+}
+
+/** The call that may go on, or the answer that it already has. */
+export type Reserved = Result<ReservedCall | Replayed, Refusal>;
+
+/** Refuses: price.unknown, route_max_cost, insufficient_balance, caps, tag_*, idempotency.*, ledger_*. Owes nothing when it does. */
+export function reserve(
+  call: AdmittedCall,
+  ports: ReservePorts,
+  background: Background,
+): MaybePromise<Reserved> {
+  if (call.catalog?.tier === 4) return reservePriced(call, call.catalog, ports, background);
+  if (call.key.callCap !== null) return countOnly(call, ports, background);
+  return ok(grow(call, { money: null }));
+}
+
+async function reservePriced(
+  call: AdmittedCall,
+  catalog: CatalogCall,
+  ports: ReservePorts,
+  background: Background,
+): Promise<Reserved> {
+  const { endpoint } = catalog.entry;
+  const ceilingMicros = ceilingOf(call.headers.maxCostMicro);
+  if (ceilingMicros === 'malformed')
+    return err({
+      code: 'validation.error',
+      issues: [{ path: 'X-Weir-Max-Cost-Micro', message: 'a whole number of micro-USD' }],
+    });
+  const estimated = estimate(endpoint.cost, endpoint.settlement, {
+    query: queryPairs(catalog.callersQuery),
+    body: call.json,
+    bodyBytes: call.sentBytes?.byteLength ?? call.declaredBytes ?? bodyless(call),
+    ceilingMicros,
+  });
+  if (estimated.kind === 'unknown') return err({ code: 'price.unknown', reason: estimated.why });
+  if (estimated.kind === 'over_ceiling')
+    return err({
+      code: 'route_max_cost',
+      requiredMicros: estimated.micros,
+      ceilingMicros: estimated.ceilingMicros,
+    });
+  const key = readIdempotencyKey(call.headers.idempotencyKey);
+  if (!key.ok) return err({ code: 'idempotency.key_invalid', reason: key.error.reason });
+  const { micros, price } = estimated;
+  const isUncounted = price.kind === 'free' && key.value === null && call.key.callCap === null;
+  if (isUncounted) return ok(grow(call, { money: null }));
+  const holdId = newId('hld', call.startedAtMs);
+  const claim = key.value === null ? null : await claimOf(call, key.value, holdId);
+  const money = moneyOf(call, { ports, background, holdId, micros, price, claim });
+  const placed = await place(call, { money, claim, micros }, ports, background);
+  if (!placed.ok || 'replay' in placed.value) return placed;
+  const { ceilingParam } = endpoint;
+  if (ceilingParam === null) return placed;
+  return ok(grow(placed.value, { query: withCeiling(call.query, ceilingParam, micros) }));
+}
+
+const bodyless = ({ request }: AdmittedCall): number | null => (request.body === null ? 0 : null);
+
+/** The most that the caller wants to pay, micro-USD. */
+function ceilingOf(header: string | null): number | null | 'malformed' {
+  if (header === null) return null;
+  return /^\d{1,15}$/.test(header) ? Number(header) : 'malformed';
+}
+
+const free: FrozenPrice = { kind: 'free' };
+
+/** A key with a cap on calls that cost nothing here: one object call, and a ledger that does not answer lets it pass. */
+async function countOnly(
+  call: AdmittedCall,
+  ports: ReservePorts,
+  background: Background,
+): Promise<Reserved> {
+  const holdId = newId('hld', call.startedAtMs);
+  const money = moneyOf(call, { ports, background, holdId, micros: 0, price: free, claim: null });
+  const counted = await place(call, { money, claim: null, micros: 0 }, ports, background);
+  if (counted.ok) return counted;
+  const isAbsent =
+    counted.error.code === 'ledger_busy' || counted.error.code === 'ledger_unavailable';
+  return isAbsent ? ok(grow(call, { money: null })) : counted;
+}
+
+interface Terms {
+  readonly ports: ReservePorts;
+  readonly background: Background;
+  readonly holdId: string;
+  readonly micros: number;
+  readonly price: FrozenPrice;
+  readonly claim: Claim | null;
+}
+
+/** From here the money keeps the context: whoever leaves, the ledger's answer has somebody to come to. */
+function moneyOf(call: AdmittedCall, terms: Terms): Money {
+  const { ports, background, holdId, micros, price, claim } = terms;
+  return new Money({
+    desk: ports.desk,
+    bodies: ports.replayBodies,
+    address: call.tenant.ledger,
+    background,
+    holdId,
+    heldMicros: micros,
+    recordId: claim === null ? null : claim[0],
+    endpoint: call.catalog?.tier === 4 ? call.catalog.entry.endpoint : null,
+    price,
+  });
+}
+
+async function claimOf(call: AdmittedCall, key: string, holdId: string): Promise<Claim> {
+  const { method, request, sentBytes } = call;
+  const { url } = request;
+  const target = url.slice(url.indexOf('/', url.indexOf('://') + 3));
+  const mark = target.indexOf('?');
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const query = call.catalog?.callersQuery ?? null;
+  const body = sentBytes ?? new Uint8Array();
+  const chunks = fingerprintChunks({ method, path, query, body });
+  const hash = await crypto.subtle.digest('SHA-256', await new Blob([...chunks]).arrayBuffer());
+  const scope = idempotencyScope({
+    principalId: call.key.principalId,
+    tags: call.tags,
+    primaryDimension: call.tenant.primaryDimension,
+  });
+  return [recordIdOf(holdId), scope, key, fingerprintText(new Uint8Array(hash))];
+}
+
+async function place(
+  call: AdmittedCall,
+  { money, claim, micros }: { money: Money; claim: Claim | null; micros: number },
+  { desk }: ReservePorts,
+  background: Background,
+): Promise<Reserved> {
+  const { key, tags } = call;
+  const op: PlaceOp = ['place', money.holdId, micros, key.id, key.callCap, tags, claim];
+  const answer = await desk.place(call.tenant.ledger, op, background);
+  if (answer.outcome === 'placed') {
+    money.placed();
+    return ok(grow(call, { money }));
+  }
+  money.refused();
+  return answer.outcome === 'replay' ? ok({ replay: answer.answer }) : err(refusalOf(answer));
+}
+
+type No = Exclude<PlaceAnswer, { outcome: 'placed' | 'replay' }> | LedgerBusy | LedgerUnavailable;
+
+/** The ledger's no, as a refusal. Two calls never have one hold id and operations are ours: those would be bugs. */
+function refusalOf(answer: No): Refusal {
+  switch (answer.outcome) {
+    case 'refused':
+      return limitRefusal(answer.refusal);
+    case 'mismatch':
+      return { code: 'idempotency.mismatch' };
+    case 'in_progress':
+      return { code: 'idempotency.in_progress' };
+    case 'outcome_unknown':
+      return {
+        code: 'idempotency.outcome_unknown',
+        recordId: answer.recordId,
+        resolved: answer.resolved,
+      };
+    case 'ledger_busy':
+    case 'ledger_unavailable':
+      return { code: answer.outcome, retryAfterMs: answer.retryAfterMs };
+    case 'id_conflict':
+    case 'invalid':
+      return { code: 'internal.error' };
+  }
+}
+
+function limitRefusal(no: Extract<PlaceAnswer, { outcome: 'refused' }>['refusal']): Refusal {
+  switch (no.code) {
+    case 'daily_cap':
+      return {
+        code: 'platform_daily_cap_reached',
+        capMicros: no.capMicros,
+        resetsAtMs: no.resetsAtMs,
+      };
+    case 'key_call_cap':
+      return { code: 'key_daily_call_cap_reached', cap: no.cap, resetsAtMs: no.resetsAtMs };
+    case 'tag_spend_cap':
+      return { ...no, code: 'tag_spend_cap_reached' };
+    case 'tag_call_cap':
+      return { ...no, code: 'tag_call_cap_reached' };
+    case 'record_quota':
+      return { code: 'idempotency.quota', bytesMax: no.bytesMax };
+    case 'open_holds_max':
+      return { code: 'ledger.open_holds_max', holdsMax: no.holdsMax };
+    case 'insufficient_balance':
+    case 'tag_blocked':
+    case 'tag_budget_unavailable':
+      return no;
+  }
 }

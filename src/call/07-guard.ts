@@ -6,17 +6,22 @@ import { err, type MaybePromise, ok, type Result, whenHere } from '../base/resul
 import type { Endpoint } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
+import { idempotencyScope } from '../domain/idempotency/idempotency-key';
+import { vendorKeyInput, vendorKeyText } from '../domain/idempotency/vendor-key';
 import type { Refusal } from '../domain/refusal';
+import { idempotencyKey, platformUserAgent } from '../http/header-names';
 import type { Background } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
-import { type GuardedCall, grow, type ReservedCall } from './call';
+import { type CatalogCall, type GuardedCall, grow, type ReservedCall } from './call';
 
 /** What the last look asks. */
 export interface GuardPorts {
   readonly egress: EgressGuard;
   readonly egressPolicy: EgressPolicy;
   readonly credentials: Credentials;
+  /** HMAC-SHA256 under a secret of this deployment. */
+  readonly sign: (input: Uint8Array) => Promise<Uint8Array>;
 }
 
 /** Refuses: egress.*, secret.not_found, credential.unavailable, auth.failed (secret denied), config.unavailable. */
@@ -38,9 +43,45 @@ function withCredentials(
   ports: GuardPorts,
 ): MaybePromise<Result<GuardedCall, Refusal>> {
   const prepared = ports.credentials.prepare(call.upstream, call.tenant, call.startedAtMs);
-  return whenHere(prepared, (credentials) =>
-    credentials.ok ? ok(grow(call, { credentials: credentials.value })) : credentials,
-  );
+  return whenHere(prepared, (credentials) => {
+    if (!credentials.ok) return credentials;
+    const guarded = { credentials: credentials.value };
+    if (call.catalog?.tier !== 4) return ok(grow(call, { ...guarded, platformHeaders: null }));
+    return platformHeaders(call, call.catalog, ports.sign).then((headers) =>
+      ok(grow(call, { ...guarded, platformHeaders: headers })),
+    );
+  });
+}
+
+type PlatformHeaders = NonNullable<GuardedCall['platformHeaders']>;
+
+/** All tenants share the account: its vendor sees neither their keys, nor their client, nor their names (digest A6). */
+async function platformHeaders(
+  call: ReservedCall,
+  { entry: { provider } }: CatalogCall,
+  sign: GuardPorts['sign'],
+): Promise<PlatformHeaders> {
+  const headers: [string, string | null][] = [['user-agent', platformUserAgent]];
+  const key = call.headers.idempotencyKey;
+  if (key !== null) {
+    const scope = idempotencyScope({
+      principalId: call.key.principalId,
+      tags: call.tags,
+      primaryDimension: call.tenant.primaryDimension,
+    });
+    const input = vendorKeyInput({ tenantId: call.key.tenantId, scope, key, pins: [] });
+    headers.push([idempotencyKey, vendorKeyText(await sign(input))]);
+  }
+  if (provider.clientHeader !== null) {
+    const input = vendorKeyInput({
+      tenantId: call.key.tenantId,
+      scope: 'client',
+      key: '',
+      pins: [],
+    });
+    headers.push([provider.clientHeader, vendorKeyText(await sign(input))]);
+  }
+  return headers;
 }
 
 type Judged = JudgedEndpoint['kind'] | null;

@@ -29,7 +29,10 @@ type Cut = 'overrun' | 'broken';
 
 /** Whether JavaScript pumps this body: then the send must be cut before its stream errors. */
 export const isPumped = (call: GuardedCall): boolean =>
-  call.declaredBytes === null && carriesBody(call.method) && call.request.body !== null;
+  call.sentBytes === null &&
+  call.declaredBytes === null &&
+  carriesBody(call.method) &&
+  call.request.body !== null;
 
 /** Refuses: downstream.error, timeout.request, payload.too_large, request.body_incomplete, binding.body_invalid. */
 export async function relay(
@@ -68,8 +71,10 @@ const carriesBody = (method: string): boolean => method !== 'GET' && method !== 
 
 /** The body as it came; counted when it is chunked. */
 function bodyAsSent(call: GuardedCall, onCut: (why: Cut) => void): Body {
-  const body = call.request.body;
-  return body !== null && isPumped(call) ? limitBody(body, requestBodyBytesMax, onCut) : body;
+  const body = call.sentBytes ?? call.request.body;
+  return body instanceof ReadableStream && isPumped(call)
+    ? limitBody(body, requestBodyBytesMax, onCut)
+    : body;
 }
 
 /** The body rebuilt around the bound fields. */
@@ -77,9 +82,10 @@ async function bodyWithFields(call: GuardedCall, hold: Hold): Promise<Result<Uin
   const { body } = call.request;
   hold.arm();
   const bytes =
-    body === null
+    call.sentBytes ??
+    (body === null
       ? new Uint8Array()
-      : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs);
+      : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs));
   if (bytes === 'too_large')
     return err({
       code: 'payload.too_large',
@@ -135,12 +141,18 @@ function editHeaders(headers: Headers, call: GuardedCall): void {
   const scan = call.headers;
   for (const [name, value] of scan.rewrite) headers.set(name, value);
   for (const name of scan.drop) headers.delete(name);
-  if (scan.acceptEncoding === null) headers.set('accept-encoding', 'identity');
+  // What is read here must not be coded (decisions section 5).
+  if (scan.acceptEncoding === null || call.money !== null)
+    headers.set('accept-encoding', 'identity');
   else if (edgeCodings.test(scan.acceptEncoding)) restoreAcceptEncoding(headers, call.request);
   if (call.credentials.json.length > 0) headers.delete('content-length');
   const rules = call.upstream.headerRules;
   if (rules !== null) applyEdits(headers, rules.request);
   for (const [name, value] of call.credentials.headers) headers.set(name, value);
+  if (call.platformHeaders !== null)
+    for (const [name, value] of call.platformHeaders)
+      if (value === null) headers.delete(name);
+      else headers.set(name, value);
 }
 
 /** What the deployed edge writes; anything else is the caller's own, and reading `cf` costs as much as a header copy. */

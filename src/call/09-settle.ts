@@ -1,10 +1,90 @@
 /**
- * 09 settle: what the call really cost is booked here. Tiers 1 to 3 owe nothing, so there is nothing to book.
- * Promises today: the answer passes unchanged. Must never: read a body that nobody has to meter. Called by run-call.
+ * 09 settle: what the call costs. Most answers say it before their headers go out; a stream says it when it has ended.
+ * Promises: an answer that a price or a key needs is read whole within `meteredAnswerBytesMax` before any header of it goes out, an event
+ * stream never is; an answer that nobody has to read stays native; the ledger is told behind the answer's back.
+ * Called by run-call with an armed hold.
  */
-import type { AnsweredCall } from './call';
 
-/** Cannot refuse: work already done is authoritative. */
-export function settle(call: AnsweredCall): AnsweredCall {
-  return call;
+import { readJson } from '../base/json-path';
+import {
+  errorBodyDecodedBytesMax,
+  meteredAnswerBytesMax,
+  meteredAnswerWaitMs,
+} from '../base/limits';
+import { err, type MaybePromise, ok, type Result } from '../base/result';
+import { type Usage, usageOf } from '../domain/pricing/meters';
+import { SseUsageTap } from '../domain/pricing/sse-usage-tap';
+import type { Refusal } from '../domain/refusal';
+import { decodeContent } from '../domain/relay/content-coding';
+import { type AnsweredCall, grow, type SettledCall } from './call';
+import type { Hold } from './custody';
+import type { Money } from './money';
+import { readAll } from './pump';
+
+const unread = { bytes: null, tap: null, costMicros: null } as const;
+
+/** Refuses: response_buffer_limit, downstream.error (the answer broke while it was read). */
+export function settle(
+  call: AnsweredCall,
+  hold: Pick<Hold, 'arm'>,
+): MaybePromise<Result<SettledCall, Refusal>> {
+  const { money } = call;
+  if (money === null) return ok(grow(call, unread));
+  return settleMetered(call, money, hold);
+}
+
+async function settleMetered(
+  call: AnsweredCall,
+  money: Money,
+  hold: Pick<Hold, 'arm'>,
+): Promise<Result<SettledCall, Refusal>> {
+  const { answer, status } = call;
+  const { headers } = answer;
+  const header = (name: string): string | null => headers.get(name);
+  const type = header('content-type') ?? '';
+  const wantsUsage = money.plan.readings.length > 0;
+  const isKeyed = money.recordId !== null;
+  const isSuccess = status >= 200 && status < 300;
+  const isStream = /^text\/event-stream\b/i.test(type);
+  if (isSuccess && isStream && (wantsUsage || isKeyed) && answer.body !== null) {
+    const tap = new SseUsageTap(money.plan);
+    money.seenSoFar(() => ({ status, header, usage: tap.usage() }));
+    return ok(grow(call, { bytes: null, tap, costMicros: null }));
+  }
+  const isJson = /^application\/(?:[\w.+-]+\+)?json\b/i.test(type);
+  const isRead = answer.body !== null && ((wantsUsage && isJson) || (isKeyed && isSuccess));
+  money.seenSoFar(() => ({ status, header, usage: null }));
+  const bytes = isRead ? await wholeBody(call, hold) : ok(null);
+  if (!bytes.ok) return bytes;
+  const usage = bytes.value === null ? null : usageIn(bytes.value, money, header);
+  money.settle(money.chargeOf({ status, header, usage }), isSuccess);
+  return ok(grow(call, { bytes: bytes.value, tap: null, costMicros: money.costMicros }));
+}
+
+async function wholeBody(
+  { answer, endpoint }: AnsweredCall,
+  hold: Pick<Hold, 'arm'>,
+): Promise<Result<Uint8Array | null, Refusal>> {
+  if (answer.body === null) return ok(null);
+  hold.arm();
+  const bytes = await readAll(answer.body, meteredAnswerBytesMax, meteredAnswerWaitMs);
+  if (bytes === 'too_large')
+    return err({ code: 'response_buffer_limit', bytesMax: meteredAnswerBytesMax });
+  if (bytes === 'broken' || bytes === 'late')
+    return err({ code: 'downstream.error', host: endpoint.host });
+  return ok(bytes);
+}
+
+/** We ask for no coding; an answer that has one all the same is decoded for the price alone. */
+function usageIn(
+  bytes: Uint8Array,
+  money: Money,
+  header: (name: string) => string | null,
+): Usage | null {
+  if (money.plan.readings.length === 0) return null;
+  const coding = header('content-encoding');
+  const plain = coding === null ? bytes : decodeContent(bytes, coding, errorBodyDecodedBytesMax);
+  if (plain === null) return null;
+  const json = readJson(plain);
+  return json.ok ? usageOf(json.value, money.plan) : null;
 }

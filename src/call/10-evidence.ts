@@ -12,9 +12,10 @@ import {
 } from '../base/limits';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { type MaskedSecret, maskText } from '../domain/credentials/masking';
+import { withoutReportedCharge } from '../domain/pricing/strip-charge';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
-import { type AnsweredCall, type EvidencedCall, grow } from './call';
+import { type EvidencedCall, grow, type SettledCall } from './call';
 import type { Hold } from './custody';
 import { readAll } from './pump';
 
@@ -22,15 +23,16 @@ type BodyOutcome = Pick<EvidencedCall, 'body' | 'bodyHeaders' | 'evidence' | 're
 
 /** Refuses: downstream.error, when an error body that must be read breaks before its end. */
 export function evidence(
-  call: AnsweredCall,
+  call: SettledCall,
   hold: Pick<Hold, 'arm'>,
 ): MaybePromise<Result<EvidencedCall, Refusal>> {
   const { answer } = call;
-  const { body } = answer;
+  const body = call.bytes ?? answer.body;
+  if (call.status < 300 && call.bytes !== null) return ok(grow(call, readAnswer(call, call.bytes)));
   if (call.status < 300 || call.credentials.masks.length === 0 || body === null)
     return ok(grow(call, { body, bodyHeaders: noEdits, evidence: null, redacted: false }));
   hold.arm();
-  return judgeBody(answer, call.credentials.masks).then((judged) =>
+  return judgeBody(call, call.credentials.masks).then((judged) =>
     judged === null
       ? err({ code: 'downstream.error', host: call.endpoint.host })
       : ok(grow(call, judged)),
@@ -39,13 +41,29 @@ export function evidence(
 
 const noEdits: EvidencedCall['bodyHeaders'] = [];
 
+/** A success that was read for its price: the vendor's charge may be cut out of it, after it was settled (digest A5). */
+function readAnswer(
+  { catalog, answer, headers }: SettledCall,
+  bytes: Uint8Array,
+): Omit<BodyOutcome, 'body'> & { body: Uint8Array } {
+  const strips =
+    catalog?.entry.endpoint.stripReportedCharge === true && !headers.keepsReportedCharge;
+  const isPlain = answer.headers.get('content-encoding') === null;
+  const body =
+    strips && isPlain && catalog !== null
+      ? withoutReportedCharge(bytes, catalog.entry.endpoint.settlement)
+      : bytes;
+  const bodyHeaders = body === bytes ? noEdits : maskedBodyHeaders(body);
+  return { body, bodyHeaders, evidence: null, redacted: false };
+}
+
 /** Reads, decodes, masks. `null`: the body broke. */
 async function judgeBody(
-  answer: Response,
+  { answer, bytes: read }: SettledCall,
   masks: readonly MaskedSecret[],
 ): Promise<BodyOutcome | null> {
   if (answer.body === null) return withheld;
-  const bytes = await readAll(answer.body, errorBodyBytesMax, errorBodyWaitMs);
+  const bytes = read ?? (await readAll(answer.body, errorBodyBytesMax, errorBodyWaitMs));
   if (bytes === 'broken') return null;
   if (bytes === 'too_large' || bytes === 'late') return withheld;
   const plain = decodeContent(

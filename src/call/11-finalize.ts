@@ -17,12 +17,13 @@ const nullBodyStatuses: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
 /** Whether the body of this answer is followed to its end; everything else ends at the headers. */
 export function isFollowed(call: EvidencedCall): boolean {
-  if (!call.upstream.trackBody || call.redacted || nullBodyStatuses.has(call.status)) return false;
+  if (!call.upstream.trackBody && call.tap === null) return false;
+  if (call.redacted || nullBodyStatuses.has(call.status)) return false;
   return call.body instanceof ReadableStream;
 }
 
-/** Builds the answer. `watch` is told of a body that {@link isFollowed}. */
-export function finalize(call: EvidencedCall, watch: BodyWatch): Response {
+/** Builds the answer. `watch` is told of a body that {@link isFollowed}; another needs none. */
+export function finalize(call: EvidencedCall, watch: BodyWatch | null): Response {
   if (call.redacted) return withheldAnswer(call);
   const out = call.status === 101 ? upgraded(call.answer) : copied(call, watch);
   stampHeaders(out.headers, call);
@@ -34,7 +35,7 @@ function upgraded({ webSocket, headers }: Response): Response {
 }
 
 /** A copy whose headers can be edited. Given as init, the answer itself is half as dear as its parts. */
-function copied(call: EvidencedCall, watch: BodyWatch): Response {
+function copied(call: EvidencedCall, watch: BodyWatch | null): Response {
   const { answer, status } = call;
   const body = bodyOf(call, watch);
   const reason = reasonOf(call);
@@ -59,9 +60,10 @@ function withheldAnswer(call: EvidencedCall): Response {
   return out;
 }
 
-function bodyOf(call: EvidencedCall, watch: BodyWatch): BodyInit | null {
+function bodyOf(call: EvidencedCall, watch: BodyWatch | null): BodyInit | null {
   if (nullBodyStatuses.has(call.status)) return null;
-  if (!isFollowed(call) || !(call.body instanceof ReadableStream)) return call.body;
+  if (watch === null || !isFollowed(call) || !(call.body instanceof ReadableStream))
+    return call.body;
   const declared = call.answer.headers.get('content-length');
   const length = declared !== null && /^\d{1,15}$/.test(declared) ? Number(declared) : null;
   return trackBody(call.body, { length, watch });
@@ -77,6 +79,7 @@ function stampHeaders(headers: Headers, call: EvidencedCall): void {
   if (rules !== null) applyEdits(headers, rules.response);
   headers.set(weirHeaders.callId, call.id);
   headers.set(weirHeaders.errorSource, 'upstream');
+  if (call.costMicros !== null) headers.set(weirHeaders.costMicro, String(call.costMicros));
   headers.set('x-content-type-options', 'nosniff');
   // A browser that navigates to a relayed page must not run it under our origin; a vendor's own policy stays beside ours.
   headers.append('content-security-policy', 'sandbox');

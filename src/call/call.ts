@@ -4,13 +4,18 @@
  */
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
+import type { Tags } from '../domain/ledger/operations';
+import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { HeaderScan } from '../domain/relay/header-scan';
+import type { RawQuery } from '../domain/relay/query';
 import type { AccessKey } from '../domain/tenancy/access';
+import type { CatalogEntry } from '../ports/catalog';
 import type { TenantView } from '../ports/config';
 import type { PreparedCredentials } from '../ports/credentials';
+import type { Money } from './money';
 
 /** Where a call came in. */
-export type Surface = 'call' | 'proxy';
+export type Surface = 'call' | 'proxy' | 'catalog';
 
 /** What the caller named. */
 export type Target =
@@ -18,7 +23,8 @@ export type Target =
   | { readonly kind: 'url'; readonly url: TargetUrl }
   /** A well-formed URL of an address or name that is never called; refused in 03, when we know who asks. */
   | { readonly kind: 'private_url'; readonly host: string }
-  | { readonly kind: 'alias'; readonly alias: string };
+  | { readonly kind: 'alias'; readonly alias: string }
+  | { readonly kind: 'catalog'; readonly id: string };
 
 /** 01: a request that is well formed. `path` is '' or starts with '/', exactly as sent; `query` is without '?', `null` when there is none. */
 export interface CallRequest {
@@ -34,6 +40,8 @@ export interface CallRequest {
   readonly headers: HeaderScan;
   /** Declared Content-Length, bytes; `null` when there is none. */
   readonly declaredBytes: number | null;
+  /** X-Weir-Meta: dimension and value, one after the other. */
+  readonly tags: Tags | null;
 }
 
 /** 02: somebody's call. */
@@ -42,26 +50,46 @@ export interface IdentifiedCall extends CallRequest {
   readonly tenant: TenantView;
 }
 
+/** With whose credential a catalog row is called: own upstream, own secret, none, the operator's account (decisions section 1). */
+export type Tier = 1 | 2 | 3 | 4;
+
+/** A call of a catalog row. `callersQuery` is the query before its placeholders were taken out: contracts and prices read that one. */
+export interface CatalogCall {
+  readonly entry: CatalogEntry;
+  readonly tier: Tier;
+  readonly callersQuery: RawQuery;
+}
+
 /** 03: a call with a target. `sentPath` is base path + path, without query. */
 export interface ResolvedCall extends IdentifiedCall {
+  /** `null`: a call of an upstream as it is registered. */
+  readonly catalog: CatalogCall | null;
   readonly upstream: Upstream;
   readonly endpoint: Endpoint;
   readonly route: Route | null;
   readonly sentPath: string;
 }
 
-/** 04: a call that is allowed. */
-export type AuthorizedCall = ResolvedCall & { readonly authorized: true };
+/** 04: a call that is allowed. `sentBytes`: its body, where a rule or a price had to read it; `json`: what it says, `undefined` when it is none. */
+export interface AuthorizedCall extends ResolvedCall {
+  readonly authorized: true;
+  readonly sentBytes: Uint8Array | null;
+  readonly json: unknown;
+}
 
 /** 05: admitted by the organisation's flow control. */
 export type AdmittedCall = AuthorizedCall;
 
-/** 06: whatever it will cost is set aside. */
-export type ReservedCall = AdmittedCall;
+/** 06: whatever it will cost is set aside; `null`: nothing is owed. */
+export interface ReservedCall extends AdmittedCall {
+  readonly money: Money | null;
+}
 
 /** 07: the address is public and the credential is at hand: nothing stands between this and the send. */
 export interface GuardedCall extends ReservedCall {
   readonly credentials: PreparedCredentials;
+  /** Headers in which a platform account's vendor learns who calls, without learning it; `null` value removes. */
+  readonly platformHeaders: readonly (readonly [name: string, value: string | null])[] | null;
 }
 
 /** 08: the upstream answered, whatever its status. */
@@ -71,8 +99,16 @@ export interface AnsweredCall extends GuardedCall {
   readonly status: number;
 }
 
+/** 09: what it costs is known, or will be when its stream has ended (`tap`). `bytes`: the body, where it had to be read. */
+export interface SettledCall extends AnsweredCall {
+  readonly bytes: Uint8Array | null;
+  readonly tap: SseUsageTap | null;
+  /** Micro-USD, when known before the headers go out. */
+  readonly costMicros: number | null;
+}
+
 /** 10: an answer in whose body no injected credential is left. `bodyHeaders` are the headers that a masked body needs; `null` removes. */
-export interface EvidencedCall extends AnsweredCall {
+export interface EvidencedCall extends SettledCall {
   readonly body: ReadableStream | Uint8Array | null;
   readonly bodyHeaders: readonly (readonly [name: string, value: string | null])[];
   /** Masked head of an error body for the call's row. */
@@ -101,16 +137,25 @@ export const startCall = (taken: CallRequest): CallRequest =>
     token: taken.token,
     headers: taken.headers,
     declaredBytes: taken.declaredBytes,
+    tags: taken.tags,
     key: later,
     tenant: later,
+    catalog: later,
     upstream: later,
     endpoint: later,
     route: later,
     sentPath: later,
     authorized: later,
+    sentBytes: later,
+    json: later,
+    money: later,
     credentials: later,
+    platformHeaders: later,
     answer: later,
     status: later,
+    bytes: later,
+    tap: later,
+    costMicros: later,
     body: later,
     bodyHeaders: later,
     evidence: later,

@@ -45,6 +45,8 @@ export interface CustodyTerms {
   readonly nowMs: () => number;
   /** Whether other work keeps the context alive, or the body is pumped: then only a signal ends the send. */
   readonly needsCancel: () => boolean;
+  /** What happens when the client leaves a call that has been sent: `null` lets its upstream go; else it is waited for, until `giveUp`. */
+  readonly drain: ((giveUp: () => void) => void) | null;
 }
 
 export class Custody implements OpenCall, Hold {
@@ -135,8 +137,13 @@ export class Custody implements OpenCall, Hold {
     this.#release = resolve;
     terms.background(promise);
     const client = terms.client();
-    client.addEventListener('abort', () => this.abandon(clientClosed));
-    if (client.aborted) this.abandon(clientClosed);
+    client.addEventListener('abort', () => this.#clientLeft(terms));
+    if (client.aborted) this.#clientLeft(terms);
+  }
+
+  #clientLeft({ drain }: CustodyTerms): void {
+    if (drain === null) return this.abandon(clientClosed);
+    if (this.end(clientClosed)) drain(() => this.cancel?.abort());
   }
 
   /** The caller is gone or the watchdog fired: the upstream is cancelled, unless the call has already ended. */

@@ -76,11 +76,15 @@ export function limitBody(
   return readable;
 }
 
-/** How a followed body ended. */
-export type BodyEnd = 'complete' | 'upstream_broke' | 'caller_left' | 'idle';
+/** How a followed body ended. `drained`: the caller had left, and the upstream was read to its end all the same. */
+export type BodyEnd = 'complete' | 'upstream_broke' | 'caller_left' | 'drained' | 'idle';
 
 /** What the follower of a body is told. Sizes in bytes. */
 export interface BodyWatch {
+  /** Sees each chunk as it passes; must neither change nor keep it. */
+  readonly onChunk?: (chunk: Uint8Array) => void;
+  /** Whether the upstream is read to its end when the caller has left. */
+  readonly drains?: boolean;
   readonly silence: Silence;
   /** Total so far, before each chunk goes on. */
   readonly onBytes: (total: number) => void;
@@ -114,6 +118,8 @@ export function trackBody(
     },
     length,
     silence,
+    onChunk: watch.onChunk,
+    drains: watch.drains ?? false,
     beforeClose: () => finish('complete'),
   }).then((end) => {
     if (end !== 'complete') finish(end);
@@ -163,7 +169,7 @@ export class Silence {
   }
 }
 
-type CopyEnd = 'complete' | 'source_broke' | 'caller_left';
+type CopyEnd = 'complete' | 'source_broke' | 'caller_left' | 'drained';
 
 /** A buffer for the next read: what is left of a body whose length is known; 64 KiB for an answer of 1 KB cost more than the relay. */
 const bufferBytes = (total: number, length: number | null): number =>
@@ -175,6 +181,8 @@ interface CopyRules {
   /** Content-Length of the body, when it has one. */
   readonly length?: number | null;
   readonly silence?: Silence;
+  readonly onChunk?: ((chunk: Uint8Array) => void) | undefined;
+  readonly drains?: boolean;
   /** Called before either side is ended for a fault. */
   readonly beforeAbort?: (end: CopyEnd) => void;
   /** Called when every byte was taken by the other side, before that is closed. */
@@ -194,6 +202,7 @@ async function copy(
     silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
   let total = 0;
   let reading = true;
+  let hasLeft = false;
   try {
     // A length that is reached needs no read more to know that it is the end.
     while (length === null || total < length) {
@@ -205,10 +214,12 @@ async function copy(
       if (done) break;
       total += value.byteLength;
       if (!rules.allow(total)) throw new Error('over the limit');
+      rules.onChunk?.(value);
       reading = false;
-      await writer.write(value);
+      if (!hasLeft) hasLeft = !(await wrote(writer, value, rules.drains ?? false));
     }
     if (length !== null && total < length) throw new Error('too short');
+    if (hasLeft) return 'drained';
     reading = false;
     rules.beforeClose?.();
     await writer.close();
@@ -219,5 +230,43 @@ async function copy(
     await writer.abort(fault).catch(() => undefined);
     await reader.cancel(fault).catch(() => undefined);
     return end;
+  }
+}
+
+/** Writes a chunk. False: nobody takes it any more, and that is no reason to stop. */
+async function wrote(
+  writer: WritableStreamDefaultWriter,
+  chunk: Uint8Array,
+  drains: boolean,
+): Promise<boolean> {
+  if (!drains) {
+    await writer.write(chunk);
+    return true;
+  }
+  return writer.write(chunk).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Copies of the chunks of a body, up to a bound. */
+export class KeptBytes {
+  readonly #bytesMax: number;
+  readonly #chunks: Uint8Array[] = [];
+  #total = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  add(chunk: Uint8Array): void {
+    this.#total += chunk.byteLength;
+    if (this.#total <= this.#bytesMax) this.#chunks.push(chunk.slice());
+    else this.#chunks.length = 0;
+  }
+
+  /** All of them; `null` when they were too many. */
+  bytes(): Uint8Array | null {
+    return this.#total <= this.#bytesMax ? joined(this.#chunks, this.#total) : null;
   }
 }

@@ -3,16 +3,23 @@
  * Promises: exactly one terminal row for every call that is refused after 02 or sent (a caller that leaves before the send may leave none); a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
+import { recordAnswerBytesMax } from '../base/limits';
 import type { MaybePromise } from '../base/result';
 import type { EgressPolicy } from '../domain/egress/allowance';
+import type { RecordedAnswer } from '../domain/ledger/operations';
+import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { withoutTokens } from '../domain/tenancy/token';
+import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
 import { rowOf } from '../http/refusal-table';
+import type { Catalog } from '../ports/catalog';
 import type { Background, Config } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
 import type { Blame, CallLog } from '../ports/evidence';
+import type { LedgerDesk } from '../ports/ledger';
+import type { ReplayBodies } from '../ports/replay-bodies';
 import { intake } from './01-intake';
 import { identify } from './02-identify';
 import { resolve } from './03-resolve';
@@ -24,9 +31,11 @@ import { isPumped, type RelayPorts, relay } from './08-relay';
 import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
+import { replay } from './branch-replay';
 import type { EvidencedCall, GuardedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
-import { type BodyEnd, Silence } from './pump';
+import type { Money, SeenAnswer } from './money';
+import { type BodyEnd, KeptBytes, Silence } from './pump';
 
 /** What the road needs from outside; made by wiring.ts. */
 export interface CallServices {
@@ -36,6 +45,12 @@ export interface CallServices {
   readonly egressPolicy: EgressPolicy;
   readonly clientIpHeaders: ReadonlySet<string>;
   readonly callLog: CallLog;
+  readonly catalog: Catalog;
+  readonly anonymousProviders: ReadonlySet<string>;
+  readonly hasSetting: (name: string) => boolean;
+  readonly desk: LedgerDesk;
+  readonly replayBodies: ReplayBodies | null;
+  readonly sign: (input: Uint8Array) => Promise<Uint8Array>;
   readonly send: RelayPorts['send'];
   readonly nowMs: () => number;
   /** One structured line: never a body, a query string or a secret. */
@@ -59,21 +74,25 @@ export async function runCall(
     const identified = await life.wait(identify(taken.value, services.config, life.background));
     if (!identified.ok) return life.refuse(identified.error);
     life.of(identified.value);
-    const resolved = await life.wait(resolve(identified.value));
+    const resolved = await life.wait(resolve(identified.value, services, life.background));
     if (!resolved.ok) return life.refuse(resolved.error);
     life.to(resolved.value);
-    const authorized = authorize(resolved.value);
+    const authorized = await life.wait(authorize(resolved.value));
     if (!authorized.ok) return life.refuse(authorized.error);
     const admitted = admit(authorized.value);
     if (!admitted.ok) return life.refuse(admitted.error);
-    const reserved = reserve(admitted.value);
+    const reserved = await life.wait(reserve(admitted.value, services, life.background));
     if (!reserved.ok) return life.refuse(reserved.error);
+    if ('replay' in reserved.value) return life.replay(reserved.value.replay);
+    life.owes(reserved.value.money);
     const guarded = await life.wait(guard(reserved.value, services, life.background));
     if (!guarded.ok) return life.refuse(guarded.error);
     const hold = life.begin(guarded.value);
     const answered = await relay(guarded.value, services, hold);
     if (!answered.ok) return life.refuse(answered.error);
-    const evidenced = await evidence(settle(answered.value), hold);
+    const settled = await settle(answered.value, hold);
+    if (!settled.ok) return life.refuse(settled.error);
+    const evidenced = await evidence(settled.value, hold);
     if (!evidenced.ok) return life.refuse(evidenced.error);
     return life.answer(evidenced.value);
   } catch (bug) {
@@ -91,6 +110,7 @@ class CallLife {
   readonly #custody: Custody;
   readonly #startedAtMs: number;
   #call: IdentifiedCall | null = null;
+  #money: Money | null = null;
   #target: ResolvedCall | null = null;
   #evidence: string | null = null;
   #responseBytes: number | null = null;
@@ -128,9 +148,16 @@ class CallLife {
     this.#target = target;
   }
 
+  /** What the call owes the ledger; from here every exit closes it. */
+  owes(money: Money | null): void {
+    this.#money = money;
+  }
+
   /** From here the custody owns the call. */
   begin(call: GuardedCall): Hold {
-    return this.#custody.begin({
+    const money = this.#money;
+    const drains = money !== null && !money.isCancellable;
+    const hold = this.#custody.begin({
       client: () => this.#request.signal,
       hasWaited: this.#hasWaited,
       background: this.#background,
@@ -138,7 +165,10 @@ class CallLife {
       firstByteTimeoutMs: call.upstream.firstByteTimeoutMs,
       nowMs: this.#services.nowMs,
       needsCancel: () => this.#hasBackground || isPumped(call),
+      drain: drains ? (giveUp) => money.left(giveUp) : null,
     });
+    if (!this.#custody.ended) money?.sent();
+    return hold;
   }
 
   /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
@@ -146,32 +176,69 @@ class CallLife {
     const row = rowOf(refusal);
     if (!this.#custody.ended) this.#blame = row.blame;
     this.#custody.abandon(endingOf(refusal, row.status));
+    this.#money?.abandon(refusal.code, isOutcomeUnknown(refusal));
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
   }
 
-  /** Their answer, whatever its status. Tracking ends here unless the upstream asks for its body to be followed. */
-  answer(call: EvidencedCall): Response {
+  /** The answer that a keyed call had before. */
+  async replay(recorded: RecordedAnswer): Promise<Response> {
+    const call = this.#call;
+    const again = await replay(recorded, call?.id ?? '', this.#services.replayBodies);
+    if (!again.ok) return this.refuse(again.error);
+    const { status } = recorded;
+    this.#custody.end({ outcome: 'answered', status, code: 'idempotency.replayed' });
+    return again.value;
+  }
+
+  /** Their answer, whatever its status. Tracking ends here unless its body is followed. */
+  answer(call: EvidencedCall): MaybePromise<Response> {
     this.#evidence = call.evidence;
-    const { status } = call;
+    const { status, money } = call;
+    if (isFollowed(call)) return this.#followed(call);
+    const code = call.redacted ? 'response.redacted' : null;
+    const answer = finalize(call, null);
+    const ending: Ending = { outcome: 'answered', status, code };
+    if (money === null || money.isClosed) {
+      this.#custody.end(ending);
+      return answer;
+    }
+    const bytes = call.body instanceof Uint8Array ? call.body : new Uint8Array();
+    return money.record({ status, headers: recordedHeaders(answer.headers), bytes }).then(() => {
+      this.#custody.end(ending);
+      return answer;
+    });
+  }
+
+  /** An answer whose end matters: a tracked upstream's, or a stream that says its price as it passes. */
+  #followed(call: EvidencedCall): Response {
+    const { status, money, tap } = call;
     const { idleTimeoutMs } = call.upstream;
     const silence = new Silence(idleTimeoutMs);
-    if (isFollowed(call)) {
-      this.#custody.armLater(idleTimeoutMs, () => silence.watch());
-    } else {
-      const code = call.redacted ? 'response.redacted' : null;
-      this.#custody.end({ outcome: 'answered', status, code });
-    }
-    return finalize(call, {
+    this.#custody.armLater(idleTimeoutMs, () => silence.watch());
+    const kept = money?.recordId == null ? null : new KeptBytes(recordAnswerBytesMax);
+    let headers: readonly string[] = [];
+    const answer = finalize(call, {
       silence,
+      drains: money !== null && !money.isCancellable,
+      onChunk: (chunk) => {
+        tap?.push(chunk);
+        kept?.add(chunk);
+      },
       onBytes: (total) => {
         this.#responseBytes = total;
       },
       onEnd: (end) => {
-        const [ending, blame] = bodyEnding(end, status);
+        const [ending, blame] = bodyEnding(end, status, tap?.hasEnded ?? false);
         this.#blame = blame;
+        if (money !== null && tap !== null) {
+          const bytes = kept === null ? null : kept.bytes();
+          closeStream(money, { call, tap, end, answer: bytes && { status, headers, bytes } });
+        }
         this.#custody.end(ending);
       },
     });
+    headers = kept === null ? [] : recordedHeaders(answer.headers);
+    return answer;
   }
 
   /** A bug of ours: a bare 500 with the call id; the text goes to the log only. */
@@ -185,20 +252,29 @@ class CallLife {
         : '';
     this.#services.report('call.bug', { call_id: this.#call?.id ?? null, error: name, where });
     this.#custody.abandon({ outcome: 'failed', status: 500, code: refusal.code });
+    this.#money?.abandon(refusal.code, true);
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
   }
 
-  #log({ outcome, status, code }: Ending, latencyMsMax: number | null): void {
+  /** The row is written when the call has ended and its money is closed, whichever comes later. */
+  #log(ending: Ending, latencyMsMax: number | null): void {
+    const latencyMs = latencyMsMax ?? this.#services.nowMs() - this.#startedAtMs;
+    if (this.#money === null) this.#push(ending, latencyMs);
+    else this.#money.whenClosed(() => this.#push(ending, latencyMs));
+  }
+
+  #push({ outcome, status, code }: Ending, latencyMs: number): void {
     const call = this.#call;
     if (call === null) return;
     const target = this.#target;
+    const catalog = target?.catalog ?? null;
     this.#services.callLog.push(
       {
         id: call.id,
         tenantId: call.key.tenantId,
         keyId: call.key.id,
         principalId: call.key.principalId,
-        upstreamId: target?.upstream.id ?? null,
+        upstreamId: catalog === null ? (target?.upstream.id ?? null) : null,
         surface: call.surface,
         method: call.method,
         host: target?.endpoint.host ?? null,
@@ -208,14 +284,48 @@ class CallLife {
         code,
         blame: outcome === 'cancelled' ? 'caller' : this.#blame,
         startedAtMs: this.#startedAtMs,
-        latencyMs: latencyMsMax ?? this.#services.nowMs() - this.#startedAtMs,
+        latencyMs,
         requestBytes: call.declaredBytes,
         responseBytes: this.#responseBytes,
         evidence: this.#evidence,
+        tier: catalog?.tier ?? null,
+        catalogId: catalog?.entry.endpoint.id ?? null,
+        costMicros: this.#money?.costMicros ?? null,
+        holdId: this.#money?.holdId ?? null,
       },
       this.#background,
     );
   }
+}
+
+/** Whether the vendor may have executed a call that ends so. */
+const isOutcomeUnknown = ({ code }: Refusal): boolean =>
+  code === 'downstream.error' || code === 'timeout.request' || code === 'response_buffer_limit';
+
+interface StreamEnd {
+  readonly call: EvidencedCall;
+  readonly tap: SseUsageTap;
+  readonly end: BodyEnd;
+  readonly answer: SeenAnswer | null;
+}
+
+/** Settles a stream: whole ones by what they said, others by what was seen of them. */
+function closeStream(money: Money, { call, tap, end, answer }: StreamEnd): void {
+  tap.end();
+  const isWhole = end === 'complete' || end === 'drained' || tap.hasEnded;
+  if (!isWhole) return money.cutShort();
+  const header = (name: string): string | null => call.answer.headers.get(name);
+  const usage = tap.usage();
+  money.settle(money.chargeOf({ status: call.status, header, usage }), true);
+  // The body is out already; the record follows it, and the context waits for it.
+  void money.record(answer);
+}
+
+/** Headers of an answer as they are recorded; its call id is that of one call. */
+function recordedHeaders(headers: Headers): readonly string[] {
+  const flat: string[] = [];
+  for (const [name, value] of headers) if (name !== weirHeaders.callId) flat.push(name, value);
+  return flat;
 }
 
 /** How the row reads for a refusal: a caller that stopped sending is a cancelled call, whatever we answer. */
@@ -226,11 +336,18 @@ function endingOf(refusal: Refusal, status: number): Ending {
   return { outcome: code === 'downstream.error' ? 'failed' : 'refused', status, code };
 }
 
-function bodyEnding(end: BodyEnd, status: number): readonly [Ending, Blame | null] {
+/** A caller that has seen the last event of a stream has it whole, however it leaves. */
+function bodyEnding(
+  end: BodyEnd,
+  status: number,
+  hasEnded: boolean,
+): readonly [Ending, Blame | null] {
+  if (end === 'caller_left' && hasEnded) return bodyEnding('complete', status, true);
   switch (end) {
     case 'complete':
       return [{ outcome: 'answered', status, code: null }, null];
     case 'caller_left':
+    case 'drained':
       return [clientClosed, 'caller'];
     case 'idle':
       return [{ outcome: 'timed_out', status: 504, code: 'timeout.idle' }, 'upstream'];

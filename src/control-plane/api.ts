@@ -5,7 +5,7 @@
  * by `app.ts`.
  */
 import { type Context, Hono } from 'hono';
-import { AssertionError } from '../base/assert';
+import { AssertionError, assert } from '../base/assert';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import { problemResponse } from '../http/problem';
@@ -59,6 +59,14 @@ function csvAnswer(request: Request, { text, next }: CsvPage): Response {
   return new Response(text, { headers });
 }
 
+/** What a vendor wrote must not run in a browser: no other type, no sniffing, no scripts. */
+function textAnswer(value: unknown, headers: Headers): Response {
+  assert(typeof value === 'string', 'a row that answers a text gives one');
+  headers.set('content-type', 'text/plain; charset=utf-8');
+  headers.set('content-security-policy', "default-src 'none'; sandbox");
+  return new Response(value, { headers });
+}
+
 function methodsByPath(): ReadonlyMap<string, readonly string[]> {
   const byPath = new Map<string, string[]>();
   for (const { path, method } of operations) {
@@ -85,6 +93,7 @@ async function answer(
   if (operation.status === 204) return new Response(null, { status: 204, headers });
   const made = operation.status === 201 ? madeId(result.value) : null;
   if (made !== null) headers.set('location', `${apiBase}${operation.path}/${made}`);
+  if (operation.media === 'text/plain') return textAnswer(result.value, headers);
   headers.set('content-type', 'application/json');
   return new Response(JSON.stringify(result.value), { status: operation.status, headers });
 }

@@ -1,12 +1,12 @@
 /**
- * Finished calls, read only: the reporting copy, never the source of money. Operations read by
- * `operations.ts`.
+ * Finished calls, read only: the reporting copy, never the source of money. Promises: evidence was
+ * masked before it was stored; nobody can unmask it. Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
-import { ok } from '../base/result';
+import { err, ok } from '../base/result';
 import type { CallRow } from '../ports/evidence';
 import { time, timeText } from './fields';
-import { answering, type Operation } from './operation';
+import { answering, type Operation, telling } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
 /** A call in a list. */
@@ -28,6 +28,12 @@ export const callAnswer = z.object({
   latency_ms: z.number(),
   request_bytes: z.nullable(z.int()),
   response_bytes: z.nullable(z.int()),
+  tier: z
+    .nullable(z.int())
+    .check(z.describe('1 own upstream, 2 own secret, 3 no credential, 4 platform account.')),
+  catalog_id: z.nullable(z.string()),
+  cost_micros: z.nullable(z.int()).check(z.describe('What was charged; null: not metered.')),
+  hold_id: z.nullable(z.string()),
 });
 
 /** One call with its evidence: the head of a masked error body. */
@@ -51,6 +57,10 @@ const toWire = (row: CallRow): z.output<typeof callAnswer> => ({
   latency_ms: row.latencyMs,
   request_bytes: row.requestBytes,
   response_bytes: row.responseBytes,
+  tier: row.tier,
+  catalog_id: row.catalogId,
+  cost_micros: row.costMicros,
+  hold_id: row.holdId,
 });
 
 /** The operations on calls. */
@@ -74,6 +84,17 @@ export const callOperations: readonly Operation[] = [
     async handle(call) {
       const row = await call.services.store.calls.get(call.tenantId, call.facts.id);
       return row.ok ? ok({ ...toWire(row.value), evidence: row.value.evidence }) : row;
+    },
+  }),
+  telling({
+    path: '/calls/{id}/result',
+    permission: 'call:read',
+    summary: 'Read what an upstream answered, masked, where it was kept',
+    async handle(call) {
+      const row = await call.services.store.calls.get(call.tenantId, call.facts.id);
+      if (!row.ok) return row;
+      const { evidence } = row.value;
+      return evidence === null ? err({ code: 'resource.not_found' }) : ok(evidence);
     },
   }),
 ];

@@ -86,7 +86,7 @@ async function booked(
     case 'id_conflict':
       return err(creditIdTaken);
     case 'too_many_blocks':
-      return err(tooManyBlocks);
+      return err(tooManyBlocks(answer.value.blocksMax));
     case 'invalid':
       return err(invalid({ path: answer.value.field, message: 'is not usable' }));
   }

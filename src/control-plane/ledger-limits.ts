@@ -47,7 +47,11 @@ export const limitFields = {
   ),
   budgets: z
     ._default(z.array(budget).check(z.maxLength(ledgerBudgetsMax)), [])
-    .check(z.describe('Limits per value of a tag of X-Weir-Meta.')),
+    .check(
+      z.describe(
+        'Limits per value of a tag of X-Weir-Meta; the first also scopes Idempotency-Key.',
+      ),
+    ),
 };
 
 type BudgetWire = z.output<typeof budget>;

@@ -24,22 +24,22 @@ function isAbsent<T>(answer: T | Absent): answer is Absent {
   return answer.outcome === 'ledger_busy' || answer.outcome === 'ledger_unavailable';
 }
 
-const absent = ({ retryAfterMs }: Absent): Refusal => ({
-  code: 'config.unavailable',
-  retryAfterMs,
-});
+const absent = ({ outcome, retryAfterMs }: Absent): Refusal => ({ code: outcome, retryAfterMs });
 
 /** An id of a grant or a top-up that stands for another amount or kind. */
-export const creditIdTaken: Refusal = { code: 'resource.conflict', field: 'id' };
+export const creditIdTaken: Refusal = { code: 'ledger.id_conflict' };
 
 /** A tenant with so many blocks of credit that no other fits until one is used up. */
-export const tooManyBlocks: Refusal = { code: 'resource.conflict', field: 'blocks' };
+export const tooManyBlocks = (blocksMax: number): Refusal => ({
+  code: 'ledger.too_many_blocks',
+  blocksMax,
+});
 
 /** A record that has an outcome, or whose call is still running. */
-export const notUnknown = (_state: RecordState): Refusal => ({
-  code: 'resource.conflict',
-  field: 'state',
+export const notUnknown = (state: RecordState): Refusal => ({
+  code: 'idempotency.not_unknown',
+  state,
 });
 
 /** A ledger that cannot be left or deleted while holds are open in it. */
-export const holdsAreOpen: Refusal = { code: 'resource.conflict', field: 'holds' };
+export const holdsAreOpen: Refusal = { code: 'ledger.holds_open' };

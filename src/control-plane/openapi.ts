@@ -70,15 +70,16 @@ function described(operation: Operation): Record<string, unknown> {
       : { requestBody: { required: true, content: json(jsonSchema(body, 'input')) } }),
     responses: {
       [status]:
-        answer === null
+        operation.media === 'application/json' && answer === null
           ? { description: 'Done.' }
-          : { description: 'Done.', content: answerContent(operation, answer) },
+          : { description: 'Done.', content: answerContent(operation) },
       ...Object.fromEntries(problemStatuses(operation).map((s) => [s, problemRef])),
     },
   };
 }
 
-function answerContent({ csv }: Operation, answer: z.ZodMiniType): Record<string, unknown> {
+function answerContent({ csv, media, answer }: Operation): Record<string, unknown> {
+  if (media === 'text/plain' || answer === null) return { [media]: { schema: { type: 'string' } } };
   const content = json(jsonSchema(answer, 'output'));
   return csv === null ? content : { ...content, 'text/csv': { schema: { type: 'string' } } };
 }

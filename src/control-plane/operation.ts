@@ -105,6 +105,8 @@ export interface CsvPage {
 
 export interface Operation extends Required<Head> {
   readonly body: z.ZodMiniType | null;
+  /** Of the answer; a text is sent as it is. */
+  readonly media: 'application/json' | 'text/plain';
   readonly status: 200 | 201 | 204;
   readonly answer: z.ZodMiniType | null;
   /** `body` is the parsed JSON document, `undefined` when the operation takes none. */
@@ -119,6 +121,16 @@ export function answering<A extends z.ZodMiniType>(
 ): Operation {
   const { handle, answer, ...head } = spec;
   return { ...defaults, ...head, body: null, status: 200, answer, run: (call) => handle(call) };
+}
+
+/** A row without a body, whose answer is a text. */
+export function telling(
+  spec: Omit<Head, 'method'> & { readonly handle: (call: Call) => Handled<string> },
+): Operation {
+  const { handle, ...head } = spec;
+  const run: Operation['run'] = (call) => handle(call);
+  const answered = { media: 'text/plain', status: 200, answer: null } as const;
+  return { ...defaults, ...head, ...answered, method: 'GET', body: null, run };
 }
 
 /** A row with a body and an answer. */
@@ -150,4 +162,10 @@ export function removing(
 /** A typed id: prefix and ULID. */
 const typedId = /^(?:ten|prj|prn|key|sec|ups|rte|den|call)_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-const defaults = { scope: 'tenant', query: {}, id: typedId, csv: null } as const;
+const defaults = {
+  scope: 'tenant',
+  query: {},
+  id: typedId,
+  csv: null,
+  media: 'application/json',
+} as const;

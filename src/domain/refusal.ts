@@ -4,6 +4,13 @@
  * Made by stages, domain rules and adapters; read by `http/problem.ts`.
  */
 import type { JsonFault } from '../base/json';
+import type { InputFault } from './catalog/input-contract';
+import type { Alternative } from './catalog/near-ids';
+import type { PlaceholderFault } from './catalog/placeholders';
+import type { KeyFault } from './idempotency/idempotency-key';
+import type { MetaFault } from './idempotency/meta';
+import type { RecordState } from './ledger/operations';
+import type { UnknownPrice } from './pricing/estimate';
 
 export type { JsonFault };
 
@@ -28,7 +35,13 @@ export type Refusal =
   | {
       readonly code: 'payload.too_large';
       readonly bytesMax: number;
-      readonly what: 'body' | 'json_binding_body' | 'management_body';
+      /** `keyed_body`: one with an Idempotency-Key on tier 4; `metered_body`: one that a price is read from. */
+      readonly what:
+        | 'body'
+        | 'json_binding_body'
+        | 'management_body'
+        | 'keyed_body'
+        | 'metered_body';
     }
   | { readonly code: 'request.body_incomplete' }
   // who
@@ -55,6 +68,67 @@ export type Refusal =
   | { readonly code: 'routing.unknown_target_host' }
   | { readonly code: 'route.not_found' }
   | { readonly code: 'guard.query_not_allowed'; readonly names: readonly string[] }
+  // the catalog
+  | { readonly code: 'catalog.not_found'; readonly didYouMean: readonly string[] }
+  | {
+      readonly code: 'catalog.retired';
+      readonly status: 'retired' | 'broken';
+      readonly note: string;
+      readonly supersededBy: string | null;
+      readonly alternatives: readonly Alternative[];
+    }
+  | { readonly code: 'catalog.no_credential'; readonly alternatives: readonly Alternative[] }
+  | { readonly code: 'catalog.path_not_allowed' }
+  | ({ readonly code: 'catalog.placeholder_invalid' } & PlaceholderFault)
+  | { readonly code: 'catalog.parameter_invalid'; readonly fault: InputFault }
+  | { readonly code: 'catalog.base_unapproved' }
+  | { readonly code: 'catalog.websocket_not_metered' }
+  // money: amounts are micro-USD, times epoch milliseconds
+  | { readonly code: 'meta.invalid'; readonly pair: number; readonly reason: MetaFault['reason'] }
+  | { readonly code: 'price.unknown'; readonly reason: UnknownPrice }
+  | {
+      readonly code: 'route_max_cost';
+      readonly requiredMicros: number;
+      readonly ceilingMicros: number;
+    }
+  | {
+      readonly code: 'insufficient_balance';
+      readonly availableMicros: number;
+      readonly requiredMicros: number;
+    }
+  | {
+      readonly code: 'platform_daily_cap_reached';
+      readonly capMicros: number;
+      readonly resetsAtMs: number;
+    }
+  | {
+      readonly code: 'key_daily_call_cap_reached';
+      readonly cap: number;
+      readonly resetsAtMs: number;
+    }
+  | { readonly code: 'tag_blocked'; readonly dimension: string; readonly value: string }
+  | ({ readonly code: 'tag_spend_cap_reached' } & TagCap)
+  | ({ readonly code: 'tag_call_cap_reached' } & TagCap)
+  | { readonly code: 'tag_budget_unavailable'; readonly dimension: string }
+  | { readonly code: 'response_buffer_limit'; readonly bytesMax: number }
+  | { readonly code: 'ledger_busy'; readonly retryAfterMs: number }
+  | { readonly code: 'ledger_unavailable'; readonly retryAfterMs: number }
+  | { readonly code: 'ledger.open_holds_max'; readonly holdsMax: number }
+  | { readonly code: 'ledger.id_conflict' }
+  | { readonly code: 'ledger.too_many_blocks'; readonly blocksMax: number }
+  | { readonly code: 'ledger.holds_open' }
+  // the caller's Idempotency-Key
+  | { readonly code: 'idempotency.key_invalid'; readonly reason: KeyFault['reason'] }
+  | { readonly code: 'idempotency.quota'; readonly bytesMax: number }
+  | { readonly code: 'idempotency.mismatch' }
+  | { readonly code: 'idempotency.in_progress' }
+  | {
+      readonly code: 'idempotency.outcome_unknown';
+      readonly recordId: string;
+      /** Somebody has decided that it was executed; its answer is not known. */
+      readonly resolved: boolean;
+    }
+  | { readonly code: 'idempotency.not_unknown'; readonly state: RecordState }
   // credentials
   | { readonly code: 'secret.not_found' }
   | { readonly code: 'credential.unavailable'; readonly reason: 'platform_setting' | 'injector' }
@@ -78,6 +152,14 @@ export type RefusalCode = Refusal['code'];
 
 /** One field of a refused document: `path` is dotted (`endpoints.0.host`), `message` never repeats the value. */
 export type FieldIssue = { readonly path: string; readonly message: string };
+
+/** A tag whose budget is used up. */
+export interface TagCap {
+  readonly dimension: string;
+  readonly value: string;
+  /** null: the budget is for all time. */
+  readonly resetsAtMs: number | null;
+}
 
 /** Why a body's framing is refused. */
 export type FramingFault = 'transfer_encoding' | 'content_length' | 'chunked_get';

@@ -1,22 +1,15 @@
 /**
- * The one place with statuses: every refusal's status, title, blame and next step.
+ * The one place with statuses: every refusal's status, title, blame and next step; those of the catalog and of money are beside it.
  * Promises: exhaustive (the compiler checks it); texts never contain a secret, a stack, a hidden name or a value that was not sent.
  * Called by `problem.ts`, the call log and docs/failure-modes.md's generator.
  */
 import type { FramingFault, Refusal, RefusalCode } from '../domain/refusal';
 import type { Blame } from '../ports/evidence';
+import { catalogRefusals } from './catalog-refusals';
+import { moneyRefusals } from './money-refusals';
+import type { RefusalRow, RefusalRows } from './refusal-row';
 
-/** How a refusal looks on the wire. `detail` says what happened and what to do. */
-export interface RefusalRow<C extends RefusalCode = RefusalCode> {
-  readonly status: number;
-  readonly title: string;
-  readonly blame: Blame;
-  readonly detail: (refusal: Extract<Refusal, { code: C }>) => string;
-  /** Machine-readable members besides type, title, status, detail, instance. */
-  readonly members?: (refusal: Extract<Refusal, { code: C }>) => Record<string, unknown>;
-  /** Seconds for Retry-After. */
-  readonly retryAfterS?: (refusal: Extract<Refusal, { code: C }>) => number;
-}
+export type { RefusalRow };
 
 const urlFaults: Record<Extract<Refusal, { code: 'request.url_invalid' }>['reason'], string> = {
   scheme: 'only https:// targets can be called',
@@ -49,6 +42,14 @@ const jsonFaults: Record<Extract<Refusal, { code: 'binding.body_invalid' }>['rea
   method: 'GET and HEAD carry no JSON body; use another method',
 };
 
+const bodyReasons: Record<Extract<Refusal, { code: 'payload.too_large' }>['what'], string> = {
+  body: 'A body',
+  management_body: 'A body',
+  json_binding_body: 'This upstream gets a credential in its JSON body, so a body',
+  keyed_body: 'With an Idempotency-Key on a platform account, a body',
+  metered_body: 'The price of this call is read from its body, so a body',
+};
+
 const authFaults: Record<Extract<Refusal, { code: 'auth.failed' }>['reason'], string> = {
   missing: 'No Weir key was sent. Put it in X-Weir-Key, or where the SDK puts its API key.',
   malformed: 'The Weir key is not valid.',
@@ -59,7 +60,7 @@ const authFaults: Record<Extract<Refusal, { code: 'auth.failed' }>['reason'], st
 };
 
 /** Every refusal there is. */
-export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
+export const refusalTable: RefusalRows<RefusalCode> = {
   'validation.error': {
     status: 400,
     title: 'The request is not valid',
@@ -125,10 +126,7 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     status: 413,
     title: 'The body is too large',
     blame: 'caller',
-    detail: (r) =>
-      r.what === 'json_binding_body'
-        ? `This upstream gets a credential in its JSON body, so a body may have ${r.bytesMax} bytes.`
-        : `A body may have ${r.bytesMax} bytes.`,
+    detail: (r) => `${bodyReasons[r.what]} may have ${r.bytesMax} bytes.`,
     members: (r) => ({ bytes_max: r.bytesMax }),
   },
   'request.body_incomplete': {
@@ -226,6 +224,8 @@ export const refusalTable: { readonly [C in RefusalCode]: RefusalRow<C> } = {
     detail: () => 'The route has a list of allowed query parameters. Remove the others.',
     members: (r) => ({ names: r.names }),
   },
+  ...catalogRefusals,
+  ...moneyRefusals,
   'secret.not_found': {
     status: 500,
     title: 'A secret of the upstream cannot be opened',

@@ -26,6 +26,8 @@ export interface TenantView {
   readonly chain: readonly string[];
   /** Where the money of this tenant's calls is. */
   readonly ledger: LedgerAddress;
+  /** The dimension of that ledger's first budget: its tag value also scopes idempotency keys. */
+  readonly primaryDimension: string | null;
   /** Rules of the whole chain. */
   readonly denyRules: readonly DenyRule[];
   /** Upstreams of that name along the chain, closest first, only those that the tenant may see; disabled ones included. */
@@ -34,6 +36,16 @@ export interface TenantView {
   aliased(alias: string): MaybePromise<Result<readonly Upstream[], Refusal>>;
   /** The same by endpoint. */
   at(host: string, port: number): MaybePromise<Result<readonly Upstream[], Refusal>>;
+  /**
+   * The upstream that `make` builds around the secret that is named like `provider`: the tenant's own, or else the closest ancestor's
+   * that descendants may use; `null` without one. `make` runs once per (`cacheKey`, `provider`) while the configuration stands: a warm
+   * isolate gives the same object without a query, and {@link secretsOf} has its sealed secret. `cacheKey` says what `make` depends on.
+   */
+  ownSecret(
+    cacheKey: string,
+    provider: string,
+    make: (secretId: string) => Upstream,
+  ): MaybePromise<Result<Upstream | null, Refusal>>;
   /** Sealed secrets of one upstream's bindings, those that its tenant may read. */
   secretsOf(upstream: Upstream): MaybePromise<Result<ReadonlyMap<string, SealedSecret>, Refusal>>;
 }

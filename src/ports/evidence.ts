@@ -30,6 +30,13 @@ export interface CallRow {
   readonly requestBytes: number | null;
   readonly responseBytes: number | null;
   readonly evidence: string | null;
+  /** With whose credential it was served: 1 own upstream, 2 own secret, 3 none, 4 platform account; null: it was not decided. */
+  readonly tier: number | null;
+  /** The catalog row that was called. */
+  readonly catalogId: string | null;
+  /** What the caller was charged, micro-USD; null: the call was not metered, or its charge was not known when the row was written. */
+  readonly costMicros: number | null;
+  readonly holdId: string | null;
 }
 
 /** A call that was sent and has not ended. An armed one sees its own end; another one may die with its context. */

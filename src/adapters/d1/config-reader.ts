@@ -30,6 +30,8 @@ export interface ChainState {
   readonly version: string;
   /** Where the leaf's money is; the region is the ledger tenant's own. */
   readonly ledger: LedgerAddress;
+  /** Of the ledger tenant's first budget. */
+  readonly primaryDimension: string | null;
 }
 
 /** What a key look-up finds: the key, its tenant's chain, the chain's deny rules. */
@@ -58,6 +60,7 @@ interface ChainRow {
   readonly version: number;
   readonly ledgerTenantId: string;
   readonly homeRegion: string | null;
+  readonly primaryDimension: string | null;
 }
 
 export class ConfigReader {
@@ -133,13 +136,7 @@ export class ConfigReader {
         this.#db
           .select(secretColumns)
           .from(secrets)
-          .innerJoin(
-            tenantDataKeys,
-            and(
-              eq(tenantDataKeys.tenantId, secrets.tenantId),
-              eq(tenantDataKeys.version, secrets.dataKeyVersion),
-            ),
-          )
+          .innerJoin(tenantDataKeys, sealingKey)
           .where(
             and(inChain(secrets.tenantId, chain), sql`${secrets.id} in ${boundSecretIds(ids)}`),
           ),
@@ -162,6 +159,33 @@ export class ConfigReader {
         return { upstream, secrets: readableSecrets(upstream, chain, secretRows) };
       });
     return { found, version: state === 'gone' ? '' : state.version };
+  }
+
+  /** The secret of that name that the leaf may use, its own or the closest ancestor's, and the chain's state at that moment. */
+  async secretNamed(
+    chain: readonly string[],
+    name: string,
+  ): Promise<{ found: SealedSecret | null; version: string } | null> {
+    const leaf = chain[0] ?? '';
+    const isUsable = sql`(${secrets.tenantId} = ${leaf} or ${secrets.visibility} = 'descendants')`;
+    const read = await this.#within(
+      this.#db.batch([
+        this.#db
+          .select(secretColumns)
+          .from(secrets)
+          .innerJoin(tenantDataKeys, sealingKey)
+          .where(and(inChain(secrets.tenantId, chain), eq(secrets.name, name), isUsable)),
+        this.#chain(leaf),
+      ]),
+    );
+    if (read === null) return null;
+    const [rows, chainRows] = read;
+    const state = chainOf(chainRows);
+    const [closest] = rows.sort((a, b) => chain.indexOf(a.tenantId) - chain.indexOf(b.tenantId));
+    return {
+      found: closest === undefined ? null : toSealed(closest),
+      version: state === 'gone' ? '' : state.version,
+    };
   }
 
   /** D1 may hang as well as fail: both are "no answer". D1's texts name columns, never parameters. */
@@ -189,21 +213,26 @@ export class ConfigReader {
         version: sql<number>`version`,
         ledgerTenantId: sql<string>`ledger_tenant_id`,
         homeRegion: sql<string | null>`home_region`,
+        primaryDimension: sql<string | null>`primary_dimension`,
       })
       .from(chainSql(tenantId))
       .orderBy(sql`level`);
   }
 }
 
+const firstDimension = (table: 'tenants' | 't') =>
+  sql.raw(`json_extract(${table}.budgets, '$[0].dimension')`);
+
 /** The tenant and its ancestors; the level bound only stops a damaged tree. */
 const chainSql = (tenantId: string) => sql`(
-  with recursive chain(id, parent_id, version, ledger_tenant_id, home_region, level) as (
-    select id, parent_id, config_version, ledger_tenant_id, home_region, 0 from tenants where id = ${tenantId}
+  with recursive chain(id, parent_id, version, ledger_tenant_id, home_region, primary_dimension, level) as (
+    select id, parent_id, config_version, ledger_tenant_id, home_region, ${firstDimension('tenants')}, 0
+      from tenants where id = ${tenantId}
     union all
-    select t.id, t.parent_id, t.config_version, t.ledger_tenant_id, t.home_region, c.level + 1
+    select t.id, t.parent_id, t.config_version, t.ledger_tenant_id, t.home_region, ${firstDimension('t')}, c.level + 1
       from tenants t join chain c on t.id = c.parent_id
       where c.level < ${tenantDepthMax}
-  ) select id, version, ledger_tenant_id, home_region, level from chain)`;
+  ) select id, version, ledger_tenant_id, home_region, primary_dimension, level from chain)`;
 
 /** Ids of the upstreams along a chain that match and that its leaf may see. */
 function matching(chain: readonly string[], query: UpstreamQuery): SQL {
@@ -240,6 +269,7 @@ function chainOf(rows: readonly ChainRow[]): ChainState | 'gone' {
     chain: rows.map((r) => r.id),
     version: rows.map((r) => `${r.id}:${r.version}`).join(' '),
     ledger: { ledgerTenantId, homeRegion: payer?.homeRegion ?? null },
+    primaryDimension: payer?.primaryDimension ?? null,
   };
 }
 
@@ -253,6 +283,12 @@ const secretColumns = {
   masterVersion: tenantDataKeys.masterVersion,
   wrapped: tenantDataKeys.wrapped,
 };
+
+/** The data key that a secret is sealed with. */
+const sealingKey = and(
+  eq(tenantDataKeys.tenantId, secrets.tenantId),
+  eq(tenantDataKeys.version, secrets.dataKeyVersion),
+);
 
 type SecretRow = Pick<
   typeof secrets.$inferSelect,
@@ -272,16 +308,16 @@ function readableSecrets(
     const own = secret.tenantId === upstream.tenantId;
     const lent = secret.visibility === 'descendants' && chain.indexOf(secret.tenantId) > level;
     if (!own && !lent) continue;
-    out.set(secret.id, {
-      id: secret.id,
-      tenantId: secret.tenantId,
-      sealed: new Uint8Array(secret.sealed),
-      dataKeyVersion: secret.dataKeyVersion,
-      masterVersion: secret.masterVersion,
-      wrappedDataKey: new Uint8Array(secret.wrapped),
-    });
+    out.set(secret.id, toSealed(secret));
   }
   return out;
 }
 
-/** D1 may hang as well as fail: both are "no answer". */
+const toSealed = (row: SecretRow): SealedSecret => ({
+  id: row.id,
+  tenantId: row.tenantId,
+  sealed: new Uint8Array(row.sealed),
+  dataKeyVersion: row.dataKeyVersion,
+  masterVersion: row.masterVersion,
+  wrappedDataKey: new Uint8Array(row.wrapped),
+});

@@ -204,6 +204,7 @@ class View implements TenantView {
   readonly chain: readonly string[];
   readonly version: string;
   readonly ledger: LedgerAddress;
+  readonly primaryDimension: string | null;
   readonly denyRules: readonly DenyRule[];
   readonly keys = new Lru<string, AccessKey>(tenantKeysMax);
   checkedAtMs: number;
@@ -213,6 +214,8 @@ class View implements TenantView {
   readonly #reader: ConfigReader;
   readonly #lookups = new Lru<string, readonly Upstream[]>(tenantLookupsMax);
   readonly #secrets = new WeakMap<Upstream, ReadonlyMap<string, SealedSecret>>();
+  /** By provider: the secret that is named like it, or that there is none. */
+  readonly #named = new Lru<string, SealedSecret | null>(tenantLookupsMax);
 
   constructor(reader: ConfigReader, read: KeySnapshot, nowMs: number) {
     this.#reader = reader;
@@ -220,6 +223,7 @@ class View implements TenantView {
     this.chain = read.chain;
     this.version = read.version;
     this.ledger = read.ledger;
+    this.primaryDimension = read.primaryDimension;
     this.denyRules = read.denyRules;
     this.checkedAtMs = nowMs;
   }
@@ -245,6 +249,21 @@ class View implements TenantView {
     return this.#find(`h ${host} ${port}`, { by: 'host', host, port });
   }
 
+  ownSecret(
+    cacheKey: string,
+    provider: string,
+    make: (secretId: string) => Upstream,
+  ): MaybePromise<Result<Upstream | null, Refusal>> {
+    const lookup = `s ${provider} ${cacheKey}`;
+    const [made] = this.#lookups.get(lookup) ?? [];
+    if (made !== undefined) return ok(made);
+    const secret = this.#named.get(provider);
+    if (secret === null) return ok(null);
+    return secret === undefined
+      ? this.#loadOwn(lookup, provider, make)
+      : ok(this.#around(secret, lookup, make));
+  }
+
   secretsOf(upstream: Upstream): Result<ReadonlyMap<string, SealedSecret>, Refusal> {
     return ok(this.#secrets.get(upstream) ?? new Map());
   }
@@ -255,6 +274,29 @@ class View implements TenantView {
   ): MaybePromise<Result<readonly Upstream[], Refusal>> {
     const cached = this.#lookups.get(cacheKey);
     return cached === undefined ? this.#load(cacheKey, query) : ok(cached);
+  }
+
+  async #loadOwn(
+    lookup: string,
+    provider: string,
+    make: (secretId: string) => Upstream,
+  ): Promise<Result<Upstream | null, Refusal>> {
+    const read = await this.#reader.secretNamed(this.chain, provider);
+    if (read === null) return err(unavailable);
+    // As in #load: the view must not mix two versions.
+    if (read.version === this.version) this.#named.set(provider, read.found);
+    else this.drop();
+    return ok(read.found === null ? null : this.#around(read.found, lookup, make));
+  }
+
+  /** The one upstream of this look-up; two calls that read at once get the same. */
+  #around(secret: SealedSecret, lookup: string, make: (secretId: string) => Upstream): Upstream {
+    const [before] = this.#lookups.get(lookup) ?? [];
+    if (before !== undefined) return before;
+    const made = make(secret.id);
+    this.#secrets.set(made, new Map([[secret.id, secret]]));
+    if (!this.dropped) this.#lookups.set(lookup, [made]);
+    return made;
   }
 
   async #load(

@@ -302,6 +302,10 @@ export const calls = sqliteTable(
     requestBytes: integer('request_bytes'),
     responseBytes: integer('response_bytes'),
     evidence: text('evidence'),
+    tier: integer('tier'),
+    catalogId: text('catalog_id'),
+    costMicros: integer('cost_micros'),
+    holdId: text('hold_id'),
   },
   (t) => [index('calls_tenant').on(t.tenantId, t.id), index('calls_started').on(t.startedAt)],
 );

@@ -5,7 +5,7 @@
  */
 import { headerBytesMax, headerCountMax } from '../../base/limits';
 import { err, ok, type Result } from '../../base/result';
-import { weirHeaders } from '../../http/header-names';
+import { idempotencyKey, weirHeaders } from '../../http/header-names';
 import type { Refusal } from '../refusal';
 import { carrierHeaders, readCarrier } from '../tenancy/carriers';
 import { mentionsOwnCookie, withoutOwnCookies } from './cookies';
@@ -25,6 +25,12 @@ export interface HeaderScan {
   readonly contentEncoding: boolean;
   readonly contentLength: string | null;
   readonly transferEncoding: string | null;
+  /** The caller's Idempotency-Key; relayed as it came, except on tier 4. */
+  readonly idempotencyKey: string | null;
+  readonly meta: string | null;
+  readonly maxCostMicro: string | null;
+  /** The caller wants the vendor's charge left in the answer. */
+  readonly keepsReportedCharge: boolean;
 }
 
 const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
@@ -59,6 +65,10 @@ class Scanner implements HeaderScan {
   contentEncoding = false;
   contentLength: string | null = null;
   transferEncoding: string | null = null;
+  idempotencyKey: string | null = null;
+  meta: string | null = null;
+  maxCostMicro: string | null = null;
+  keepsReportedCharge = false;
   #fault: Refusal | null = null;
   #nominated: string | null = null;
   #bytes = 0;
@@ -127,8 +137,20 @@ class Scanner implements HeaderScan {
       case 'cookie':
         if (mentionsOwnCookie(value)) this.#scrubCookie(value);
         break;
+      case idempotencyKey:
+        this.idempotencyKey = value;
+        break;
       case weirHeaders.targetHost:
         this.targetHost = value;
+        break;
+      case weirHeaders.meta:
+        this.meta = value;
+        break;
+      case weirHeaders.maxCostMicro:
+        this.maxCostMicro = value;
+        break;
+      case weirHeaders.keepReportedCharge:
+        this.keepsReportedCharge = true;
         break;
     }
   }

@@ -105,10 +105,12 @@ export function tenant(
     tenantId: 'ten_leaf',
     chain: ['ten_leaf', 'ten_root'],
     ledger: { ledgerTenantId: 'ten_leaf', homeRegion: null },
+    primaryDimension: null,
     denyRules,
     named: () => found,
     aliased: () => found,
     at: () => found,
+    ownSecret: () => ok(null),
     secretsOf: () => ok(new Map()),
   };
 }

@@ -197,6 +197,8 @@ describe("a tenant's limits", () => {
 });
 
 describe('a ledger with open holds', () => {
+  const holdsOpen = { status: 409, body: { type: 'urn:weir:problem:ledger.holds_open' } };
+
   it('is neither left nor deleted, until they have ended', async () => {
     const parent = await makeTenant(api);
     const child = await api.made('POST', '/tenants', { name: 'child', parent_id: parent.id });
@@ -208,8 +210,8 @@ describe('a ledger with open holds', () => {
         body: { name: 'child', ledger_tenant_id: parent.id },
       });
     const remove = () => api.send('DELETE', `/tenants/${child.id}`);
-    expect(await move()).toMatchObject({ status: 409, body: { field: 'holds' } });
-    expect(await remove()).toMatchObject({ status: 409, body: { field: 'holds' } });
+    expect(await move()).toMatchObject(holdsOpen);
+    expect(await remove()).toMatchObject(holdsOpen);
     await stub.apply([['release', 'hld_1', 'call_failed']], []);
     expect((await move()).status).toBe(200);
     expect((await remove()).status).toBe(204);
@@ -221,7 +223,8 @@ describe('a ledger with open holds', () => {
     const down: Ledgers = { of: () => ({ view: async () => unavailable }) as unknown as Ledger };
     const via = makeApi({ ledgers: down });
     const answer = await put(child, { ledger_tenant_id: parent.id }, undefined, via);
-    expect(answer.status).toBe(503);
+    const type = 'urn:weir:problem:ledger_unavailable';
+    expect(answer).toMatchObject({ status: 503, body: { type } });
     const row = await api.made('GET', `/tenants/${child.id}`);
     expect(row.ledger_tenant_id).toBe(child.id);
   });
@@ -247,7 +250,8 @@ describe('a ledger that is busy or away', () => {
   ])('%s %s is a 503 with Retry-After', async (method, path, body) => {
     const tenant = await makeTenant(api);
     const answer = await makeApi({ ledgers: down }).send(method, tenant.at(path), { body });
-    expect(answer.status).toBe(503);
+    const type = 'urn:weir:problem:ledger_busy';
+    expect(answer).toMatchObject({ status: 503, body: { type, blame: 'gateway' } });
     expect(answer.headers.get('retry-after')).toBe('1');
     expect(answer.headers.get('content-type')).toBe('application/problem+json');
   });
@@ -258,7 +262,10 @@ describe('a ledger that is busy or away', () => {
     const ledgers: Ledgers = { of: () => ({ topUp: full }) as unknown as Ledger };
     const body = { id: 'pay_1', micros: 5 };
     const answer = await makeApi({ ledgers }).send('POST', tenant.at('/ledger/topups'), { body });
-    expect(answer).toMatchObject({ status: 409, body: { field: 'blocks' } });
+    expect(answer).toMatchObject({
+      status: 409,
+      body: { type: 'urn:weir:problem:ledger.too_many_blocks', blocks_max: 1_000 },
+    });
   });
 });
 
@@ -291,6 +298,19 @@ describe('what the road reads with a key', () => {
     expect((await read(child.token)).ledger).toEqual(paid);
     const seen = await api.services.config.identify(child.token, api.clock.nowMs, () => undefined);
     expect(seen).toMatchObject({ value: { tenant: { ledger: paid } } });
+  });
+
+  it("has the dimension of that ledger's first budget", async () => {
+    const payer = await makeTenant(api);
+    const child = await makeTenant(api, { parentId: payer.id });
+    expect((await read(child.token)).primaryDimension).toBeNull();
+    await put(payer, { budgets: [team, { ...team, dimension: 'env' }] });
+    expect((await read(payer.token)).primaryDimension).toBe(team.dimension);
+    expect((await read(child.token)).primaryDimension).toBeNull();
+    await put(child, { ledger_tenant_id: payer.id });
+    expect((await read(child.token)).primaryDimension).toBe(team.dimension);
+    const seen = await api.services.config.identify(child.token, api.clock.nowMs, () => undefined);
+    expect(seen).toMatchObject({ value: { tenant: { primaryDimension: team.dimension } } });
   });
 });
 

@@ -113,7 +113,10 @@ describe('a credit', () => {
     ] as const;
     for (const [path, body] of others) {
       const answer = await api.send('POST', tenant.at(path), { body });
-      expect(answer).toMatchObject({ status: 409, body: { field: 'id' } });
+      expect(answer).toMatchObject({
+        status: 409,
+        body: { type: 'urn:weir:problem:ledger.id_conflict' },
+      });
     }
     expect(await balance(tenant)).toMatchObject({ topped_up_micros: 100, granted_micros: 0 });
   });
@@ -334,10 +337,14 @@ describe('idempotency records', () => {
     const claim = ['idm_1', 'prn_1', 'order-7', 'fingerprint'] as const;
     await apply(tenant, [], [['place', 'hld_1', 60, 'key_1', null, null, claim]]);
     const before = await resolve(tenant, { resolution: 'free' }, tenant.token);
-    expect(before.status).toBe(409);
+    expect(before).toMatchObject(notUnknown('claimed'));
     await apply(tenant, [['unknown', 'idm_1']], []);
     return tenant;
   }
+  const notUnknown = (state: string) => ({
+    status: 409,
+    body: { type: 'urn:weir:problem:idempotency.not_unknown', state },
+  });
   const resolve = (tenant: Tenant, body: object, key?: string) =>
     api.send('POST', tenant.at('/idempotency/idm_1/resolve'), {
       body,
@@ -363,8 +370,10 @@ describe('idempotency records', () => {
     const tenant = await unknownCall();
     const answer = await resolve(tenant, { resolution: 'settle' }, tenant.token);
     expect(answer.body).toEqual({ id: 'idm_1', resolution: 'settle', charged_micros: 60 });
-    expect((await resolve(tenant, { resolution: 'settle' }, tenant.token)).status).toBe(409);
-    expect((await resolve(tenant, { resolution: 'free' }, tenant.token)).status).toBe(409);
+    for (const resolution of ['settle', 'free']) {
+      const again = await resolve(tenant, { resolution }, tenant.token);
+      expect(again).toMatchObject(notUnknown('resolved'));
+    }
     expect(await balance(tenant)).toMatchObject({ settled_micros: 60, held_micros: 0 });
   });
 

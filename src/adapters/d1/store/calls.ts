@@ -24,6 +24,10 @@ const columns = {
   requestBytes: calls.requestBytes,
   responseBytes: calls.responseBytes,
   evidence: calls.evidence,
+  tier: calls.tier,
+  catalogId: calls.catalogId,
+  costMicros: calls.costMicros,
+  holdId: calls.holdId,
 };
 
 /** The calls of one database. */

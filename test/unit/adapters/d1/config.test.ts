@@ -21,12 +21,23 @@ import {
   unknownKeyTtlMs,
 } from '../../../../src/base/limits';
 import { err, ok } from '../../../../src/base/result';
+import type { Upstream } from '../../../../src/domain/catalog/upstream';
 import type { Identity } from '../../../../src/ports/config';
+import type { SealedSecret } from '../../../../src/ports/vault';
 import { backgroundOf, key, startMs, unavailable, upstream } from '../../call/calls';
 
 const ttlMs = 10_000;
 const tokenOf = (n: number): string => `wk_1${String(n).padStart(42, '0')}`;
 const unknown = err({ code: 'auth.failed', reason: 'unknown' });
+
+const sealed = (id: string): SealedSecret => ({
+  id,
+  tenantId: 'ten_leaf',
+  sealed: new Uint8Array(1),
+  dataKeyVersion: 1,
+  masterVersion: 1,
+  wrappedDataKey: new Uint8Array(1),
+});
 
 /** What the store holds, and how it behaves. */
 interface StoreState {
@@ -51,17 +62,18 @@ function world() {
     tenantOf: () => 'ten_leaf',
     gate: null,
   };
-  const reads = { key: 0, chain: 0, upstreams: 0 };
+  const reads = { key: 0, chain: 0, upstreams: 0, secrets: 0 };
   const clock = { nowMs: startMs };
   const versionText = (): string => `v${state.version}`;
   const snapshot = (tenantId: string): KeySnapshot => ({
     chain: [tenantId, 'ten_root'],
     version: versionText(),
     ledger: { ledgerTenantId: tenantId, homeRegion: null },
+    primaryDimension: 'team',
     denyRules: [],
     key: key({ tenantId, revoked: state.revoked, expiresAtMs: state.expiresAtMs }),
   });
-  const reader: Pick<ConfigReader, 'key' | 'chain' | 'upstreams'> = {
+  const reader: Pick<ConfigReader, 'key' | 'chain' | 'upstreams' | 'secretNamed'> = {
     async key() {
       const tenantId = state.tenantOf(reads.key);
       reads.key += 1;
@@ -73,13 +85,19 @@ function world() {
       reads.chain += 1;
       const ledger = { ledgerTenantId: tenantId, homeRegion: null };
       const chain = [tenantId, 'ten_root'];
-      return state.down ? null : { chain, version: versionText(), ledger };
+      const primaryDimension = 'team';
+      return state.down ? null : { chain, version: versionText(), ledger, primaryDimension };
     },
     async upstreams() {
       reads.upstreams += 1;
       if (state.down) return null;
       const found: LoadedUpstream[] = [{ upstream: upstream(), secrets: new Map() }];
       return { found, version: versionText() };
+    },
+    async secretNamed(_, name) {
+      reads.secrets += 1;
+      if (state.down) return null;
+      return { found: name === 'none' ? null : sealed(`sec_${name}`), version: versionText() };
     },
   };
   const background = backgroundOf();
@@ -109,7 +127,10 @@ describe('freshness', () => {
       const first = await warm();
       at(ageMs);
       expect(identify()).toEqual(ok(first));
-      expect([reads, background.work.length]).toEqual([{ key: 1, chain: 0, upstreams: 0 }, 0]);
+      expect([reads, background.work.length]).toEqual([
+        { key: 1, chain: 0, upstreams: 0, secrets: 0 },
+        0,
+      ]);
     },
   );
 
@@ -257,7 +278,7 @@ describe('a key', () => {
     expect(identify()).toMatchObject({ ok: true });
     at(500);
     expect(identify()).toEqual(err({ code: 'auth.failed', reason: 'expired' }));
-    expect(reads).toEqual({ key: 1, chain: 0, upstreams: 0 });
+    expect(reads).toEqual({ key: 1, chain: 0, upstreams: 0, secrets: 0 });
   });
 
   it.each([0, ttlMs, staleConfigMaxMs - 1])(
@@ -351,6 +372,82 @@ describe('no request waits for another one', () => {
     const [first] = await Promise.all(Array.from({ length: 20 }, () => identify()));
     expect(first?.ok).toBe(true);
     expect(reads.chain - before).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("a provider's own secret", () => {
+  const around = (secretId: string): Upstream => upstream({ id: secretId });
+  const never = (): never => {
+    throw new Error('made twice');
+  };
+
+  it('is read once; then the same upstream, at once, with its sealed secret', async () => {
+    const { reads, warm } = world();
+    const { tenant } = await warm();
+    const made = await tenant.ownSecret('vendor.search', 'vendor', around);
+    if (!made.ok || made.value === null) throw new Error('no upstream');
+    expect(made.value.id).toBe('sec_vendor');
+    const again = tenant.ownSecret('vendor.search', 'vendor', never);
+    if (again instanceof Promise || !again.ok) throw new Error('not at once');
+    expect(again.value).toBe(made.value);
+    const secrets = await tenant.secretsOf(made.value);
+    expect(secrets).toEqual(ok(new Map([['sec_vendor', sealed('sec_vendor')]])));
+    expect(reads.secrets).toBe(1);
+  });
+
+  it('serves every row of the provider: another upstream, no other read', async () => {
+    const { reads, warm } = world();
+    const { tenant } = await warm();
+    const first = await tenant.ownSecret('vendor.search', 'vendor', around);
+    const second = tenant.ownSecret('vendor.find', 'vendor', around);
+    if (second instanceof Promise || !second.ok || !first.ok) throw new Error('not at once');
+    expect(second.value).not.toBe(first.value);
+    expect(second.value === null ? null : await tenant.secretsOf(second.value)).toEqual(
+      ok(new Map([['sec_vendor', sealed('sec_vendor')]])),
+    );
+    expect(reads.secrets).toBe(1);
+  });
+
+  it('that does not exist is remembered too, for every row', async () => {
+    const { reads, warm } = world();
+    const { tenant } = await warm();
+    expect(await tenant.ownSecret('none.a', 'none', never)).toEqual(ok(null));
+    expect(tenant.ownSecret('none.a', 'none', never)).toEqual(ok(null));
+    expect(tenant.ownSecret('none.b', 'none', never)).toEqual(ok(null));
+    expect(reads.secrets).toBe(1);
+  });
+
+  it('two cold calls read for themselves and get one upstream', async () => {
+    const { reads, warm } = world();
+    const { tenant } = await warm();
+    const [a, b] = await Promise.all([
+      tenant.ownSecret('vendor.search', 'vendor', around),
+      tenant.ownSecret('vendor.search', 'vendor', around),
+    ]);
+    if (!a.ok || !b.ok) throw new Error('refused');
+    expect(a.value).toBe(b.value);
+    expect(reads.secrets).toBe(2);
+  });
+
+  it('of a newer configuration is right for that call, is not cached, and ends the view', async () => {
+    const { state, reads, warm } = world();
+    const { tenant } = await warm();
+    state.version = 2;
+    const made = await tenant.ownSecret('vendor.search', 'vendor', around);
+    if (!made.ok || made.value === null) throw new Error('no upstream');
+    expect(await tenant.secretsOf(made.value)).toMatchObject({ ok: true, value: { size: 1 } });
+    await tenant.ownSecret('vendor.search', 'vendor', around);
+    expect(reads.secrets).toBe(2);
+    expect((await warm()).tenant).not.toBe(tenant);
+  });
+
+  it('is never guessed: a store that does not answer refuses, and is asked again', async () => {
+    const { state, warm } = world();
+    const { tenant } = await warm();
+    state.down = true;
+    expect(await tenant.ownSecret('vendor.search', 'vendor', never)).toEqual(unavailable);
+    state.down = false;
+    expect(await tenant.ownSecret('vendor.search', 'vendor', around)).toMatchObject({ ok: true });
   });
 });
 

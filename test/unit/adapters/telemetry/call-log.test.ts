@@ -39,6 +39,10 @@ const rowOf = (n: number, endedAtMs: number): CallRow => ({
   requestBytes: null,
   responseBytes: null,
   evidence: null,
+  tier: null,
+  catalogId: null,
+  costMicros: null,
+  holdId: null,
 });
 
 /** Lets everything that can go on go on. */

@@ -1,0 +1,198 @@
+/**
+ * The credential ladder of a catalog row: own upstream → own secret → anonymous → platform account (digest A6).
+ * Promises: the target is one of the provider's approved base URLs, or an upstream of the caller's own; a rung is skipped only because it
+ * is not there; the upstream that stands for a rung is one object per configuration, so that what is prepared for it is kept.
+ * Called by stage 03.
+ */
+
+import { firstByteTimeoutDefaultMs, idleTimeoutDefaultMs } from '../base/limits';
+import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
+import { accessOf, type CatalogEndpoint } from '../domain/catalog/endpoint';
+import { fillPath } from '../domain/catalog/placeholders';
+import {
+  approvedBase,
+  type BaseUrl,
+  bindingsOf,
+  bringsCredential,
+  type Provider,
+} from '../domain/catalog/provider';
+import type { BindingSource, Upstream } from '../domain/catalog/upstream';
+import type { EgressPolicy } from '../domain/egress/allowance';
+import type { Refusal } from '../domain/refusal';
+import { covers } from '../domain/relay/path';
+import { mergeQuery, type RawQuery } from '../domain/relay/query';
+import { mayUse } from '../domain/tenancy/access';
+import type { Catalog, CatalogEntry } from '../ports/catalog';
+import type { Background } from '../ports/config';
+import type { IdentifiedCall, Tier } from './call';
+
+/** What the ladder asks. */
+export interface LadderPorts {
+  readonly catalog: Catalog;
+  readonly egressPolicy: EgressPolicy;
+  /** Providers that this deployment allows to be called without a credential. */
+  readonly anonymousProviders: ReadonlySet<string>;
+  /** Whether the operator has a value for a platform setting. */
+  readonly hasSetting: (name: string) => boolean;
+}
+
+/** A rung that holds: where the call goes, with which upstream's bindings. */
+export interface CatalogTarget {
+  readonly entry: CatalogEntry;
+  readonly tier: Tier;
+  readonly upstream: Upstream;
+  readonly base: BaseUrl;
+  /** Below the upstream's base path. */
+  readonly path: string;
+  readonly query: RawQuery;
+}
+
+/** Finds the row and its rung. Refuses: catalog.*, request.method_not_allowed, config.unavailable. */
+export async function catalogTarget(
+  call: IdentifiedCall,
+  id: string,
+  ports: LadderPorts,
+  background: Background,
+): Promise<Result<CatalogTarget, Refusal>> {
+  const context = { nowMs: call.startedAtMs, background };
+  const found = await ports.catalog.endpoint(id, context);
+  if (!found.ok) return found;
+  const near = () => ports.catalog.near(id, context);
+  if (found.value === null) return unknownId(await near());
+  const { endpoint, provider } = found.value;
+  if (endpoint.tombstone !== null) return retired(endpoint, await near());
+  if (call.path !== '') return err({ code: 'catalog.path_not_allowed' });
+  if (call.method !== endpoint.method)
+    return err({ code: 'request.method_not_allowed', allowed: [endpoint.method] });
+  const base = approvedBase(provider, endpoint, ports.egressPolicy);
+  if (!base.ok) return err({ code: 'catalog.base_unapproved' });
+  const filled = fillPath(endpoint.path, call.query);
+  if (!filled.ok) return err({ code: 'catalog.placeholder_invalid', ...filled.error });
+  const query = mergeQuery(endpoint.query, filled.value.query);
+  const place = { entry: found.value, base: base.value, path: filled.value.path, query };
+  const rung = await firstRung(call, place, ports);
+  if (!rung.ok) return rung;
+  if (rung.value !== null) return ok({ ...place, ...rung.value });
+  const alternatives = await near();
+  return alternatives.ok
+    ? err({ code: 'catalog.no_credential', alternatives: alternatives.value.alternatives })
+    : alternatives;
+}
+
+type Near = Awaited<ReturnType<Catalog['near']>>;
+
+const unknownId = (near: Near): Result<never, Refusal> =>
+  near.ok ? err({ code: 'catalog.not_found', didYouMean: near.value.didYouMean }) : near;
+
+function retired({ tombstone }: CatalogEndpoint, near: Near): Result<never, Refusal> {
+  if (!near.ok) return near;
+  const { status, note, supersededBy } = tombstone ?? {
+    status: 'retired',
+    note: '',
+    supersededBy: null,
+  };
+  const alternatives = supersededBy === null ? near.value.alternatives : [];
+  return err({ code: 'catalog.retired', status, note, supersededBy, alternatives });
+}
+
+type Place = Pick<CatalogTarget, 'entry' | 'base' | 'path' | 'query'>;
+type Rung = Pick<CatalogTarget, 'tier' | 'upstream' | 'path' | 'base'>;
+
+async function firstRung(
+  call: IdentifiedCall,
+  place: Place,
+  ports: LadderPorts,
+): Promise<Result<Rung | null, Refusal>> {
+  const { endpoint, provider } = place.entry;
+  // `/catalog/call/` never consults upstreams of the caller's own (decisions section 2).
+  const own = call.surface === 'catalog' ? ok(null) : await ownUpstream(call, place);
+  if (!own.ok || own.value !== null) return own;
+  const secret = await ownSecret(call, place);
+  if (!secret.ok) return secret;
+  if (secret.value !== null) return ok({ ...place, tier: 2, upstream: secret.value });
+  if (isAnonymous(call, place.entry, ports))
+    return ok({ ...place, tier: 3, upstream: standIn(place, 'anonymous', null) });
+  if (accessOf(endpoint) !== 'account') return ok(null);
+  const account = provider.accounts.find(({ setting }) => ports.hasSetting(setting));
+  if (account === undefined) return ok(null);
+  const source = { kind: 'platform_setting', setting: account.setting } as const;
+  return ok({ ...place, tier: 4, upstream: standIn(place, account.label, source) });
+}
+
+function isAnonymous(call: IdentifiedCall, entry: CatalogEntry, ports: LadderPorts): boolean {
+  const { endpoint, provider } = entry;
+  if (accessOf(endpoint) !== 'anonymous' || !ports.anonymousProviders.has(provider.slug))
+    return false;
+  const { headers } = call.request;
+  const { query } = call;
+  return !bringsCredential(provider, { hasHeader: (name) => headers.has(name), query });
+}
+
+/** An upstream of the caller's, with a credential, at one of the provider's base URLs: the longest base path that covers the call. */
+function ownUpstream(
+  call: IdentifiedCall,
+  place: Place,
+): MaybePromise<Result<Rung | null, Refusal>> {
+  const { base, path } = place;
+  const whole = base.basePath + path;
+  return whenHere(call.tenant.at(base.host, base.port), (found) => {
+    if (!found.ok) return found;
+    const fitting = found.value
+      .filter((u) => u.enabled && u.scheme === base.scheme && u.bindings.length > 0)
+      .filter((u) => mayUse(call.key, u) && (u.basePath === '' || covers(u.basePath, whole)))
+      .sort((a, b) => b.basePath.length - a.basePath.length);
+    const [upstream] = fitting;
+    if (upstream === undefined) return ok(null);
+    return ok({ base, tier: 1, upstream, path: whole.slice(upstream.basePath.length) });
+  });
+}
+
+/** The secret that is named like the provider, in an upstream that is kept nowhere but in the tenant's view. */
+function ownSecret(
+  call: IdentifiedCall,
+  place: Place,
+): MaybePromise<Result<Upstream | null, Refusal>> {
+  const { endpoint, provider } = place.entry;
+  return call.tenant.ownSecret(endpoint.id, provider.slug, (secretId) =>
+    upstreamOf(place, `own:${secretId}`, { kind: 'secret', secretId, field: null }),
+  );
+}
+
+/** One upstream per entry and account: an entry lives as long as its catalog version. */
+const standIns = new WeakMap<CatalogEntry, Map<string, Upstream>>();
+
+function standIn(place: Place, label: string, source: BindingSource | null): Upstream {
+  const { entry } = place;
+  const kept = standIns.get(entry) ?? new Map<string, Upstream>();
+  standIns.set(entry, kept);
+  const made = kept.get(label) ?? upstreamOf(place, label, source);
+  kept.set(label, made);
+  return made;
+}
+
+function upstreamOf(
+  { entry: { endpoint, provider }, base }: Place,
+  label: string,
+  source: BindingSource | null,
+): Upstream {
+  const { host, port, scheme, basePath } = base;
+  return {
+    id: `catalog:${endpoint.id}:${label}`,
+    tenantId: '',
+    projectId: null,
+    name: endpoint.id,
+    alias: endpoint.id,
+    scheme,
+    endpoints: [{ host, port }],
+    basePath,
+    bindings: bindingsOf(provider as Provider, source),
+    headerRules: null,
+    firstByteTimeoutMs: firstByteTimeoutDefaultMs,
+    idleTimeoutMs: idleTimeoutDefaultMs,
+    visibility: 'private',
+    enabled: true,
+    trackBody: false,
+    needsTargetHost: false,
+    routes: [],
+  };
+}

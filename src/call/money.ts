@@ -1,0 +1,226 @@
+/**
+ * Money: the owner of one open hold and of the idempotency record that was claimed with it.
+ * Promises: both end exactly once, whoever is first; until then the context is kept alive and the lease renewed; a call that was not sent
+ * costs nothing; one that was sent and whose end nobody saw costs what was metered so far or the row's fallback, at most the hold; hanging
+ * up is never a way to a free answer (decisions section 4, tier 4). The ledger object's alarm is the last owner.
+ * Must never: wait for the ledger on the answer's path, except where a record must be durable first.
+ * Made by stage 06; closed by stage 09, by the body's follower, or by run-call on a refusal.
+ */
+import { drainMs, holdRenewMs, recordInlineBodyBytesMax } from '../base/limits';
+import type { CatalogEndpoint } from '../domain/catalog/endpoint';
+import type { LedgerAddress } from '../domain/ledger/address';
+import type { EndOp, RecordedAnswer } from '../domain/ledger/operations';
+import { type AnswerFacts, abandonedCharge, type Charge, charge } from '../domain/pricing/charge';
+import type { FrozenPrice } from '../domain/pricing/estimate';
+import { type Usage, type UsagePlan, usagePlan } from '../domain/pricing/meters';
+import type { Background } from '../ports/config';
+import type { LedgerDesk } from '../ports/ledger';
+import type { ReplayBodies } from '../ports/replay-bodies';
+
+/** What money is made of. */
+export interface MoneyParts {
+  readonly desk: LedgerDesk;
+  readonly bodies: ReplayBodies | null;
+  readonly address: LedgerAddress;
+  readonly background: Background;
+  readonly holdId: string;
+  readonly heldMicros: number;
+  readonly recordId: string | null;
+  /** `null`: only the call is counted, nothing is charged. */
+  readonly endpoint: CatalogEndpoint | null;
+  readonly price: FrozenPrice;
+}
+
+/** An answer as it is recorded: what the caller gets. */
+export interface SeenAnswer {
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly bytes: Uint8Array;
+}
+
+/** What is known of an answer whose end nobody will see. */
+export type Partly = Pick<AnswerFacts, 'header' | 'usage'> & { readonly status: number | null };
+
+const nothingSeen: Partly = { status: null, header: () => null, usage: null };
+
+export class Money {
+  readonly holdId: string;
+  readonly heldMicros: number;
+  readonly recordId: string | null;
+  /** What has to be read of an answer; no readings: its body says nothing about money. */
+  readonly plan: UsagePlan;
+  /** Micro-USD once it is settled; `null` before, and when it was released. */
+  costMicros: number | null = null;
+  isClosed = false;
+  #isSent = false;
+  #isRecorded = false;
+  #hasLeft = false;
+  readonly #parts: MoneyParts;
+  readonly #open = Promise.withResolvers<void>();
+  #renewal: ReturnType<typeof setInterval> | null = null;
+  #onClosed: (() => void) | null = null;
+  #partly: () => Partly = () => nothingSeen;
+
+  /** Keeps the context from here on; {@link placed} says that the hold is there. */
+  constructor(parts: MoneyParts) {
+    this.#parts = parts;
+    this.holdId = parts.holdId;
+    this.heldMicros = parts.heldMicros;
+    this.recordId = parts.recordId;
+    this.plan = planOf(parts.endpoint);
+    parts.background(this.#open.promise);
+  }
+
+  /** Whether the vendor does not bill work that is cancelled. */
+  get isCancellable(): boolean {
+    return this.#parts.endpoint?.onClientDisconnect === 'cancel';
+  }
+
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** The ledger said yes: the lease is ours to renew. */
+  placed(): void {
+    this.#renewal = setInterval(() => this.#end(['renew', this.holdId]), holdRenewMs);
+  }
+
+  /** No hold is there: nothing is owed. */
+  refused(): void {
+    this.#close(null);
+  }
+
+  /** From here the vendor may have been asked. */
+  sent(): void {
+    this.#isSent = true;
+  }
+
+  /** What to settle by when the end is not seen; asked when it has come to that. */
+  seenSoFar(partly: () => Partly): void {
+    this.#partly = partly;
+  }
+
+  /** The client has left: not sent is released by whoever sees it next; what was sent is waited for, `drainMs` at most. */
+  left(giveUp: () => void): void {
+    this.#hasLeft = true;
+    if (this.isClosed) return;
+    const timer = setTimeout(giveUp, drainMs);
+    void this.#open.promise.then(() => clearTimeout(timer));
+  }
+
+  /** Calls back when both are closed; at once when they are. */
+  whenClosed(then: () => void): void {
+    if (this.isClosed) then();
+    else this.#onClosed = then;
+  }
+
+  /** What a finished answer costs. */
+  chargeOf(answer: { status: number; header: AnswerFacts['header']; usage: Usage | null }): Charge {
+    const { endpoint, price, heldMicros } = this.#parts;
+    if (endpoint === null) return { micros: 0, source: 'table' };
+    return charge({ ...answer, price, settlement: endpoint.settlement, heldMicros });
+  }
+
+  /** Settles a finished call. One that {@link record} will write keeps its hold open until then; another frees its key. */
+  settle({ micros, source }: Charge, isRecorded: boolean): void {
+    if (this.isClosed) return;
+    if (source === 'not_billable') return this.release('not_billable');
+    this.costMicros = micros;
+    if (this.recordId !== null && isRecorded) return;
+    this.#end(['settle', this.holdId, micros, true]);
+    if (this.recordId !== null) this.#end(['free', this.recordId]);
+    this.#close(micros);
+  }
+
+  /** Gives the hold back; the key, which executed nothing that counts, is free again. */
+  release(reason: string): void {
+    if (this.isClosed) return;
+    this.#end(['release', this.holdId, reason]);
+    if (this.recordId !== null) this.#end(['free', this.recordId]);
+    this.#close(null);
+  }
+
+  /** Settles and records in one step, on disk before the answer goes out. `null`: an answer too large to keep. */
+  async record(answer: SeenAnswer | null): Promise<void> {
+    const { recordId, costMicros } = this;
+    if (this.isClosed || recordId === null || costMicros === null) return;
+    this.#isRecorded = true;
+    const settle: EndOp = ['settle', this.holdId, costMicros, true];
+    const kept: EndOp =
+      answer === null ? ['unknown', recordId] : await this.#recorded(recordId, answer, costMicros);
+    const { desk, address, background } = this.#parts;
+    await desk.endNow(address, [settle, kept], background);
+    this.#close(costMicros);
+  }
+
+  /** The call ends without an answer that counts: our refusal, a fault, a bug. `isUnknown`: it may have been executed all the same. */
+  abandon(reason: string, isUnknown: boolean): void {
+    if (this.isClosed || this.#isRecorded) return;
+    if (!this.#isSent) return this.release(reason);
+    if (this.#hasLeft && !this.isCancellable) return this.#settleUnseen();
+    this.#end(['release', this.holdId, reason]);
+    if (this.recordId !== null) this.#end([isUnknown ? 'unknown' : 'free', this.recordId]);
+    this.#close(null);
+  }
+
+  /** The stream broke or its client left before its end. */
+  cutShort(): void {
+    if (this.isClosed) return;
+    if (this.#hasLeft && this.isCancellable) return this.abandon('call_cancelled', true);
+    this.#settleUnseen();
+  }
+
+  #settleUnseen(): void {
+    const { endpoint, price, heldMicros } = this.#parts;
+    const { micros, source } =
+      endpoint === null
+        ? ({ micros: 0, source: 'table' } as const)
+        : abandonedCharge({
+            ...this.#partly(),
+            price,
+            settlement: endpoint.settlement,
+            heldMicros,
+          });
+    if (source === 'not_billable') return this.release('not_billable');
+    this.#end(['settle', this.holdId, micros, true]);
+    if (this.recordId !== null) this.#end(['unknown', this.recordId]);
+    this.#close(micros);
+  }
+
+  async #recorded(recordId: string, answer: SeenAnswer, costMicros: number): Promise<EndOp> {
+    const { status, headers, bytes } = answer;
+    const isInline = bytes.byteLength <= recordInlineBodyBytesMax;
+    const bodyRef = isInline ? null : await this.#parts.bodies?.put(recordId, bytes);
+    // Executed, and the answer cannot be kept: a repeat must not execute it again.
+    if (bodyRef === undefined) return ['unknown', recordId];
+    const body = isInline ? bytes : null;
+    const bodyBytes = bytes.byteLength;
+    const kept: RecordedAnswer = { status, headers, body, bodyRef, bodyBytes, costMicros };
+    return ['record', recordId, kept];
+  }
+
+  #end(op: EndOp): void {
+    const { desk, address, background } = this.#parts;
+    desk.end(address, op, background);
+  }
+
+  #close(costMicros: number | null): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.costMicros = costMicros;
+    if (this.#renewal !== null) clearInterval(this.#renewal);
+    this.#open.resolve();
+    this.#onClosed?.();
+  }
+}
+
+const nothingToRead: UsagePlan = { readings: [], ends: [] };
+const plans = new WeakMap<CatalogEndpoint, UsagePlan>();
+
+/** One plan per row: it does not depend on the call. */
+function planOf(endpoint: CatalogEndpoint | null): UsagePlan {
+  if (endpoint === null) return nothingToRead;
+  const plan = plans.get(endpoint) ?? usagePlan(endpoint.cost, endpoint.settlement);
+  plans.set(endpoint, plan);
+  return plan;
+}

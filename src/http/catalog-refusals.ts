@@ -1,0 +1,111 @@
+/**
+ * Rows of the refusal table for calls to catalog ids. Promises: a text names parameters and rules of the catalog, never a value that
+ * the caller sent. Called by `refusal-table.ts` only.
+ */
+import { assertNever } from '../base/assert';
+import type { InputFault } from '../domain/catalog/input-contract';
+import type { Alternative } from '../domain/catalog/near-ids';
+import type { PlaceholderFault } from '../domain/catalog/placeholders';
+import type { RefusalCode } from '../domain/refusal';
+import type { RefusalRows } from './refusal-row';
+
+const placeholderFaults: Record<PlaceholderFault['kind'], string> = {
+  missing: 'is missing; give it in the query',
+  repeated: 'is given twice; give it once',
+  empty: 'is empty; a path segment needs a value',
+  unsafe: 'would leave its path segment; send one segment without dots alone or backslashes',
+};
+
+const ofOthers = (alternatives: readonly Alternative[]) =>
+  alternatives.map(({ id, access, guideMicros }) => ({ id, access, guide_micros: guideMicros }));
+
+/** Refusals whose code starts with `catalog.`. */
+export const catalogRefusals: RefusalRows<Extract<RefusalCode, `catalog.${string}`>> = {
+  'catalog.not_found': {
+    status: 404,
+    title: 'No such catalog id',
+    blame: 'caller',
+    detail: ({ didYouMean }) =>
+      didYouMean.length === 0
+        ? 'The catalog has no such id. GET /api/v1/catalog searches it.'
+        : `The catalog has no such id. Did you mean ${didYouMean.join(' or ')}?`,
+    members: (r) => ({ did_you_mean: r.didYouMean }),
+  },
+  'catalog.retired': {
+    status: 410,
+    title: 'The catalog id can no longer be called',
+    blame: 'caller',
+    detail: ({ note, supersededBy }) =>
+      supersededBy === null ? note : `${note} Call ${supersededBy} instead.`,
+    members: (r) => ({
+      tombstone: r.status,
+      note: r.note,
+      superseded_by: r.supersededBy,
+      alternatives: ofOthers(r.alternatives),
+    }),
+  },
+  'catalog.no_credential': {
+    status: 404,
+    title: 'No credential for this catalog id',
+    blame: 'caller',
+    detail: () =>
+      'No account of this gateway serves it. Register the upstream, or store a secret named like the provider.',
+    members: (r) => ({ alternatives: ofOthers(r.alternatives) }),
+  },
+  'catalog.path_not_allowed': {
+    status: 400,
+    title: 'A catalog id takes no path',
+    blame: 'caller',
+    detail: () => 'Call the id alone; the values of its path go into the query.',
+  },
+  'catalog.placeholder_invalid': {
+    status: 400,
+    title: 'A path parameter is not valid',
+    blame: 'caller',
+    detail: ({ kind, name }) => `The path parameter ${name} ${placeholderFaults[kind]}.`,
+    members: (r) => ({ kind: r.kind, name: r.name }),
+  },
+  'catalog.parameter_invalid': {
+    status: 400,
+    title: 'The call does not fit its catalog row',
+    blame: 'caller',
+    detail: ({ fault }) => inputFault(fault),
+    members: (r) => ({ fault: r.fault }),
+  },
+  'catalog.base_unapproved': {
+    status: 502,
+    title: 'The catalog row has no approved base URL',
+    blame: 'gateway',
+    detail: () =>
+      'Its host is none of the provider’s, or is not allowed out here. Nothing was sent or held.',
+  },
+  'catalog.websocket_not_metered': {
+    status: 400,
+    title: 'A WebSocket cannot be metered',
+    blame: 'caller',
+    detail: () => 'A platform account serves no WebSocket. Use a credential of your own.',
+  },
+};
+
+function inputFault(fault: InputFault): string {
+  switch (fault.kind) {
+    case 'body_not_allowed':
+      return 'This call takes no body.';
+    case 'body_unreadable':
+      return 'The body must be one plain JSON object without repeated members.';
+    case 'undeclared':
+      return `Not declared in the ${fault.in}: ${fault.names.join(', ')}. Remove them.`;
+    case 'repeated':
+      return `Given twice in the ${fault.in}: ${fault.names.join(', ')}. Give each once.`;
+    case 'missing':
+      return `Missing in the ${fault.in}: ${fault.names.join(', ')}.`;
+    case 'separator':
+      return 'The query has a semicolon; write it as %3B.';
+    case 'value':
+      return `${fault.name} in the ${fault.in} does not fit what the catalog expects.`;
+    case 'option_refused':
+      return `${fault.name} in the ${fault.in} cannot be used on a platform account.`;
+    default:
+      return assertNever(fault);
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * `npm run prove -- disconnect-money`: the client leaves a call that our vendor account pays for, in
+ * every phase, by RST and FIN, plain and streamed. Afterwards: one end of its hold, charged by the
+ * rule (decisions section 4), one row, right books, and the next call passes.
+ * Promises: hanging up is never a way to a free answer, nor to a double charge.
+ * The table is in disconnect-money/. Called by scripts/prove.ts and
+ * test/fault/disconnect-money.test.ts.
+ */
+
+import { usageReply } from '../support/priced-origin.ts';
+import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
+import { until } from './disconnect/stand.ts';
+import { clientLeaves } from './disconnect-money/client-leaves.ts';
+import { cancelled, leave, type Named, paidInMicros, Stand } from './disconnect-money/stand.ts';
+
+const burstOf = 50;
+const units = 30;
+
+const burst: Named = [
+  `a burst of ${burstOf} RSTs before headers, the vendor completes all: ${burstOf} charges, ${burstOf} rows`,
+  async (stand) => {
+    const tenant = await stand.tenant();
+    const visits = await Promise.all(
+      Array.from({ length: burstOf }, () => stand.visit('lab.usage', {}, tenant)),
+    );
+    const calls = await Promise.all(visits.map((visit) => stand.arrived(visit)));
+    await Promise.all(visits.map((visit) => leave(visit, 'RST')));
+    for (const call of calls) call.complete(usageReply(units));
+    const rows = await until(`${burstOf} rows`, async () => {
+      const found = await stand.rows(tenant);
+      return found.length >= burstOf ? found : undefined;
+    });
+    same(rows.length, burstOf, 'rows');
+    for (const row of rows)
+      same([row.outcome, row.status, row.cost_micros], [...cancelled, units], 'a row');
+    const books = await tenant.ended();
+    const settled = burstOf * units;
+    same(books, { available: paidInMicros - settled, held: 0, settled }, 'books');
+    await stand.nextPasses(tenant, settled);
+  },
+];
+
+const oneRowEach: Named = [
+  'every call of this run has exactly one row',
+  async (stand) => {
+    same(await stand.wrongCounts(), [], 'tenants with other counts');
+    return `${stand.calls} calls`;
+  },
+];
+
+/** A row waits for the log's flush, some for the drain; nothing here needs the machine for itself. */
+const sideBySideMax = 6;
+
+type Started = (() => Promise<unknown>) | Promise<unknown>;
+
+/** The outcome of one case; it and the next ones are started when they are not yet. */
+async function startedAhead(cases: Started[], at: number): Promise<unknown> {
+  for (let i = at; i < Math.min(cases.length, at + sideBySideMax); i += 1) {
+    const one = cases[i];
+    if (typeof one !== 'function') continue;
+    const started = one();
+    started.catch(() => undefined);
+    cases[i] = started;
+  }
+  return cases[at];
+}
+
+async function stage({ args }: { readonly args: readonly string[] }): Promise<Staged> {
+  const stand = await Stand.start();
+  const only = args.find((arg) => !arg.startsWith('--'));
+  const chosen = clientLeaves.filter(([name]) => only === undefined || name.includes(only));
+  let passed = 0;
+  const counted = (name: string, run: () => Promise<unknown>): Row => ({
+    name,
+    run: async () => {
+      const text = await run();
+      passed += 1;
+      return typeof text === 'string' ? text : undefined;
+    },
+  });
+  const ahead: Started[] = chosen.map(
+    ([, run]) =>
+      () =>
+        run(stand),
+  );
+  const rows = [
+    ...chosen.map(([name], at) => counted(name, () => startedAhead(ahead, at))),
+    ...[burst, oneRowEach].map(([name, run]) => counted(name, () => run(stand))),
+  ];
+  return {
+    rows,
+    figure: () => `${passed} of ${rows.length} rows hold, ${stand.calls} calls`,
+    dispose: () => stand.dispose(),
+  };
+}
+
+export const proof: Proof = {
+  name: 'disconnect-money',
+  title: 'whoever leaves a metered call, and when: one end of its hold, charged by the rule',
+  stage,
+};

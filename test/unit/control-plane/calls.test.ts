@@ -1,0 +1,121 @@
+/**
+ * Calls as they are written by the sink and read back: money, catalog row and tier of each, and the
+ * kept evidence as a text that cannot do anything.
+ */
+import { describe, expect, it } from 'vitest';
+import { D1CallSink } from '../../../src/adapters/d1/call-sink';
+import { newId } from '../../../src/base/ids';
+import type { CallRow } from '../../../src/ports/evidence';
+import { db, makeApi, makeTenant, startMs } from './harness';
+
+const api = makeApi();
+const sink = new D1CallSink(db);
+
+const row = (tenantId: string, parts: Partial<CallRow> = {}): CallRow => ({
+  id: newId('call', startMs),
+  tenantId,
+  keyId: null,
+  principalId: null,
+  upstreamId: null,
+  surface: 'call',
+  method: 'POST',
+  host: 'vendor.example',
+  path: '/v1/x',
+  outcome: 'answered',
+  status: 200,
+  code: null,
+  blame: null,
+  startedAtMs: startMs,
+  latencyMs: 5,
+  requestBytes: 12,
+  responseBytes: 34,
+  evidence: null,
+  tier: null,
+  catalogId: null,
+  costMicros: null,
+  holdId: null,
+  ...parts,
+});
+
+describe('a call', () => {
+  it('that was metered shows its tier, catalog row, charge and hold', async () => {
+    const tenant = await makeTenant(api);
+    const paid = { tier: 4, catalogId: 'vendor.search', costMicros: 1_234, holdId: 'hld_1' };
+    const written = row(tenant.id, paid);
+    await sink.write([written]);
+    const money = { tier: 4, catalog_id: 'vendor.search', cost_micros: 1_234, hold_id: 'hld_1' };
+    expect(await api.made('GET', `/calls/${written.id}`, undefined, tenant.token)).toMatchObject({
+      ...money,
+      evidence: null,
+    });
+    const list = await api.made('GET', '/calls', undefined, tenant.token);
+    expect(list.data).toMatchObject([{ id: written.id, ...money }]);
+    expect(list.data[0]).not.toHaveProperty('evidence');
+  });
+
+  it('that cost nothing is not one whose cost is unknown', async () => {
+    const tenant = await makeTenant(api);
+    const free = row(tenant.id, { tier: 4, costMicros: 0 });
+    const own = row(tenant.id, { tier: 1 });
+    await sink.write([free, own]);
+    const costOf = async ({ id }: CallRow) =>
+      (await api.made('GET', `/calls/${id}`, undefined, tenant.token)).cost_micros;
+    expect([await costOf(free), await costOf(own)]).toEqual([0, null]);
+  });
+
+  it('that is written twice is there once', async () => {
+    const tenant = await makeTenant(api);
+    const written = row(tenant.id, { costMicros: 7 });
+    await sink.write([written]);
+    await sink.write([{ ...written, costMicros: 8 }]);
+    const list = await api.made('GET', '/calls', undefined, tenant.token);
+    expect(list.data).toMatchObject([{ cost_micros: 7 }]);
+  });
+
+  it('of before the ledger, or of a queue message of then, has none of it', async () => {
+    const tenant = await makeTenant(api);
+    const { tier, catalogId, costMicros, holdId, ...older } = row(tenant.id);
+    await sink.write([older as CallRow]);
+    const found = await api.made('GET', `/calls/${older.id}`, undefined, tenant.token);
+    const nothing = { tier: null, catalog_id: null, cost_micros: null, hold_id: null };
+    expect(found).toMatchObject(nothing);
+  });
+});
+
+describe('the result of a call', () => {
+  const resultOf = (id: string, key: string) => api.send('GET', `/calls/${id}/result`, { key });
+
+  it('is the kept text, byte for byte, which no browser runs', async () => {
+    const tenant = await makeTenant(api);
+    const evidence = '<script>alert("ü")</script>\n{"key":"***"}';
+    const written = row(tenant.id, { status: 401, evidence });
+    await sink.write([written]);
+    const answer = await resultOf(written.id, tenant.token);
+    expect([answer.status, answer.text]).toEqual([200, evidence]);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cache-control': 'no-store',
+    });
+  });
+
+  it('that is empty is not one that was not kept', async () => {
+    const tenant = await makeTenant(api);
+    const empty = row(tenant.id, { evidence: '' });
+    const none = row(tenant.id);
+    await sink.write([empty, none]);
+    expect(await resultOf(empty.id, tenant.token)).toMatchObject({ status: 200, text: '' });
+    expect(await resultOf(none.id, tenant.token)).toMatchObject({
+      status: 404,
+      body: { type: 'urn:weir:problem:resource.not_found' },
+    });
+  });
+
+  it('of another tenant is not found', async () => {
+    const [mine, theirs] = [await makeTenant(api), await makeTenant(api)];
+    const written = row(theirs.id, { evidence: 'theirs' });
+    await sink.write([written]);
+    expect((await resultOf(written.id, mine.token)).status).toBe(404);
+  });
+});
