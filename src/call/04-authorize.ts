@@ -68,6 +68,9 @@ async function withinContract(
   const isJudged = judgesBody(endpoint, isOurs);
   const isKeyed = isOurs && call.headers.idempotencyKey !== null;
   const read = isJudged || isKeyed || (isOurs && pricesBody(endpoint));
+  // The body of a GET can only be relayed unread: one that has to be read is refused.
+  if (read && isBodyless(call.method) && call.request.body !== null)
+    return err({ code: 'catalog.parameter_invalid', fault: { kind: 'body_not_allowed' } });
   const sent = read ? await readSentBody(call, isKeyed ? 'keyed_body' : 'metered_body') : ok(null);
   if (!sent.ok) return sent;
   const body = judgedBody(call, sent.value, isJudged);
@@ -80,6 +83,8 @@ async function withinContract(
   const json = body.value.kind === 'json' ? body.value.value : undefined;
   return ok(grow(call, { authorized: true as const, sentBytes: sent.value, json }));
 }
+
+const isBodyless = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 const carriesBody = ({ request }: ResolvedCall): boolean => request.body !== null;
 
@@ -147,8 +152,7 @@ function guardFault(call: ResolvedCall): Refusal | null {
     if (names.length > 0) return { code: 'guard.query_not_allowed', names };
   }
   if (!call.upstream.bindings.some((b) => b.location === 'json')) return null;
-  if (call.method === 'GET' || call.method === 'HEAD')
-    return { code: 'binding.body_invalid', reason: 'method' };
+  if (isBodyless(call.method)) return { code: 'binding.body_invalid', reason: 'method' };
   if (call.headers.contentEncoding) return { code: 'binding.body_invalid', reason: 'encoded' };
   if ((call.declaredBytes ?? 0) > jsonBindingBodyBytesMax)
     return {

@@ -118,6 +118,8 @@ function send(
     cf: { cacheTtl: -1 },
   } as const;
   const url = targetUrl(call);
+  // From here the vendor may have been asked, whatever comes back.
+  if (signal?.aborted !== true) call.money?.sent();
   // Only a copy of the request may carry a body on GET and HEAD.
   if (body !== null && !carriesBody(call.method)) return ports.send(new Request(url, request), how);
   return ports.send(url, { ...how, method: call.method, body });

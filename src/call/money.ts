@@ -71,9 +71,15 @@ export class Money {
     parts.background(this.#open.promise);
   }
 
-  /** Whether the vendor does not bill work that is cancelled. */
+  /** Whether nobody pays for work that is cancelled: a call that is only counted, or a vendor that does not bill it. */
   get isCancellable(): boolean {
-    return this.#parts.endpoint?.onClientDisconnect === 'cancel';
+    const { endpoint } = this.#parts;
+    return endpoint === null || endpoint.onClientDisconnect === 'cancel';
+  }
+
+  /** Whether an answer has to be read, for its price or for its record: then it must not be coded. */
+  get readsAnswers(): boolean {
+    return this.plan.readings.length > 0 || this.recordId !== null;
   }
 
   get hasLeft(): boolean {
@@ -207,7 +213,7 @@ export class Money {
   #close(costMicros: number | null): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    this.costMicros = costMicros;
+    this.costMicros = this.#parts.endpoint === null ? null : costMicros;
     if (this.#renewal !== null) clearInterval(this.#renewal);
     this.#open.resolve();
     this.#onClosed?.();

@@ -157,7 +157,7 @@ class CallLife {
   begin(call: GuardedCall): Hold {
     const money = this.#money;
     const drains = money !== null && !money.isCancellable;
-    const hold = this.#custody.begin({
+    return this.#custody.begin({
       client: () => this.#request.signal,
       hasWaited: this.#hasWaited,
       background: this.#background,
@@ -167,8 +167,6 @@ class CallLife {
       needsCancel: () => this.#hasBackground || isPumped(call),
       drain: drains ? (giveUp) => money.left(giveUp) : null,
     });
-    if (!this.#custody.ended) money?.sent();
-    return hold;
   }
 
   /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
