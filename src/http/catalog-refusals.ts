@@ -3,9 +3,11 @@
  * the caller sent. Called by `refusal-table.ts` only.
  */
 import { assertNever } from '../base/assert';
+import { faultNamesMax } from '../base/limits';
 import type { InputFault } from '../domain/catalog/input-contract';
 import type { Alternative } from '../domain/catalog/near-ids';
 import type { PlaceholderFault } from '../domain/catalog/placeholders';
+import type { Expectation } from '../domain/catalog/value-rule';
 import type { RefusalCode } from '../domain/refusal';
 import type { RefusalRows } from './refusal-row';
 
@@ -36,7 +38,7 @@ export const catalogRefusals: RefusalRows<Extract<RefusalCode, `catalog.${string
     title: 'The catalog id can no longer be called',
     blame: 'caller',
     detail: ({ note, supersededBy }) =>
-      supersededBy === null ? note : `${note} Call ${supersededBy} instead.`,
+      supersededBy === null ? note : `${note.replace(/\.?$/, '.')} Call ${supersededBy} instead.`,
     members: (r) => ({
       tombstone: r.status,
       note: r.note,
@@ -70,7 +72,9 @@ export const catalogRefusals: RefusalRows<Extract<RefusalCode, `catalog.${string
     title: 'The call does not fit its catalog row',
     blame: 'caller',
     detail: ({ fault }) => inputFault(fault),
-    members: (r) => ({ fault: r.fault }),
+    members: ({ fault }) => ({
+      fault: 'expected' in fault ? { ...fault, expected: snake(fault.expected) } : fault,
+    }),
   },
   'catalog.base_unapproved': {
     status: 502,
@@ -102,10 +106,52 @@ function inputFault(fault: InputFault): string {
     case 'separator':
       return 'The query has a semicolon; write it as %3B.';
     case 'value':
-      return `${fault.name} in the ${fault.in} does not fit what the catalog expects.`;
+      return `${fault.name} in the ${fault.in} must be ${expectation(fault.expected)}.`;
     case 'option_refused':
       return `${fault.name} in the ${fault.in} cannot be used on a platform account.`;
     default:
       return assertNever(fault);
   }
 }
+
+function expectation(expected: Expectation): string {
+  switch (expected.type) {
+    case 'boolean':
+      return 'true or false';
+    case 'object':
+      return 'an object';
+    case 'string':
+      if (expected.oneOf !== null) return `one of ${some(expected.oneOf)}`;
+      return `a text${expected.charsMax === null ? '' : ` of at most ${expected.charsMax} characters`}`;
+    case 'integer':
+    case 'number':
+      if (expected.oneOf !== null) return `one of ${some(expected.oneOf)}`;
+      return `${expected.type === 'integer' ? 'an integer' : 'a number'}${range(expected.min, expected.max)}`;
+    case 'array':
+      return `an array with a length${range(expected.itemsMin, expected.itemsMax)}`;
+    case 'items':
+      return `an array of ${some(expected.oneOf)}`;
+    case 'item_fields':
+      return `an array of objects with ${expected.need} of ${some(expected.names)}`;
+    case 'count':
+      return `a number, or an array with a length,${range(expected.min, expected.max)}`;
+    case 'exactly':
+      return `exactly ${JSON.stringify(expected.value)}`;
+    default:
+      return assertNever(expected);
+  }
+}
+
+const range = (min: number | null, max: number | null): string =>
+  `${min === null ? '' : ` from ${min}`}${max === null ? '' : ` up to ${max}`}`;
+
+const some = (all: readonly (string | number)[]): string =>
+  all.length <= faultNamesMax ? all.join(', ') : `${all.slice(0, faultNamesMax).join(', ')}, …`;
+
+const snake = (expected: Expectation): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(expected).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );

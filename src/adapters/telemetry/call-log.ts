@@ -58,7 +58,7 @@ export class BufferedCallLog implements CallLog {
     if (this.#rows.length === 0) this.#flushDueMs = nowMs + callLogFlushMs;
     this.#rows.push(row);
     this.#trim();
-    if (row.outcome === 'cancelled') {
+    if (row.outcome === 'cancelled' || row.outcome === 'timed_out') {
       this.#hurry(nowMs, background);
       return;
     }
@@ -69,7 +69,7 @@ export class BufferedCallLog implements CallLog {
   }
 
   /**
-   * The context of a call whose client left must end soon, because its upstream connection ends
+   * The context of a call whose upstream has not answered must end soon, because its connection ends
    * with it: it does not keep, and waits for one write only as long as the caller's vendor may.
    */
   #hurry(nowMs: number, background: Background): void {

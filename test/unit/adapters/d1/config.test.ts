@@ -156,7 +156,7 @@ describe('freshness', () => {
     const again = identify();
     expect(again).toBeInstanceOf(Promise);
     expect((await again).ok).toBe(true);
-    expect(reads).toEqual({ key: 1, chain: 1, upstreams: 0 });
+    expect(reads).toEqual({ key: 1, chain: 1, upstreams: 0, secrets: 0 });
     expect(identify()).not.toBeInstanceOf(Promise);
   });
 
@@ -445,7 +445,7 @@ describe("a provider's own secret", () => {
     const { state, warm } = world();
     const { tenant } = await warm();
     state.down = true;
-    expect(await tenant.ownSecret('vendor.search', 'vendor', never)).toEqual(unavailable);
+    expect(await tenant.ownSecret('vendor.search', 'vendor', never)).toEqual(err(unavailable));
     state.down = false;
     expect(await tenant.ownSecret('vendor.search', 'vendor', around)).toMatchObject({ ok: true });
   });

@@ -149,22 +149,22 @@ describe('a keeper', () => {
     expect(background.length).toBe(2);
   });
 
-  it('is never a call whose client left: that one waits callLogHurryMs at most for its row', async () => {
-    const { log, state, background, pass } = world();
-    state.sink = 'hangs';
-    log.push(
-      { ...rowOf(1, state.nowMs), outcome: 'cancelled' },
-      (work) => void background.push(work),
-    );
-    let isOver = false;
-    void background[0]?.then(() => {
-      isOver = true;
-    });
-    await pass(callLogHurryMs - keeperTickMs);
-    expect(isOver).toBe(false);
-    await pass(keeperTickMs);
-    expect(isOver).toBe(true);
-  });
+  it.each(['cancelled', 'timed_out'] as const)(
+    'is never a call that ended as %s, whose upstream ends with its context: that one waits callLogHurryMs at most for its row',
+    async (outcome) => {
+      const { log, state, background, pass } = world();
+      state.sink = 'hangs';
+      log.push({ ...rowOf(1, state.nowMs), outcome }, (work) => void background.push(work));
+      let isOver = false;
+      void background[0]?.then(() => {
+        isOver = true;
+      });
+      await pass(callLogHurryMs - keeperTickMs);
+      expect(isOver).toBe(false);
+      await pass(keeperTickMs);
+      expect(isOver).toBe(true);
+    },
+  );
 });
 
 describe('a sink that fails', () => {
