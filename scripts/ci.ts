@@ -8,6 +8,8 @@ import { spawn } from 'node:child_process';
 const proofs = [
   'bounds',
   'ledger-model',
+  'overspend',
+  'idempotency',
   'real-clients',
   'wire',
   'smuggling',
@@ -17,6 +19,7 @@ const proofs = [
   'revoke',
   'newcomer',
   'real-upstream',
+  'kill',
 ];
 
 interface Totals {

@@ -5,7 +5,8 @@
  * Promises: a second start keeps data, keys and the curl line; a taken port is one sentence and
  * exit 1; Ctrl-C stops everything.
  * Environment: PORT, WEIR_STATE (folder, default .weir), WEIR_EGRESS_ALLOW (host:port pairs of your
- * own local services), EGRESS_RESOLVER (DNS over HTTPS). `npm start -- --port 9000` goes before
+ * own local services), EGRESS_RESOLVER (DNS over HTTPS), PLATFORM_SETTINGS and ANONYMOUS_PROVIDERS as
+ * deployed (docs/operations.md). `npm start -- --port 9000` goes before
  * PORT.
  */
 import { parseArgs } from 'node:util';
@@ -17,6 +18,7 @@ import { isOurs } from './lib/management.ts';
 import { migrate } from './lib/migrations.ts';
 import { startWorkerd, type Workerd } from './lib/miniflare.ts';
 import { isFree } from './lib/ports.ts';
+import { resolveSrcModules } from './lib/src-modules.ts';
 
 /**
  * A reason to stop that a person can act on; anything else that is thrown is a bug and shows its
@@ -85,6 +87,8 @@ function workerBindings(env: DevEnv, port: number, vendor: Vendor): Record<strin
     GATEWAY_HOSTS: `127.0.0.1:${port} localhost:${port}`,
     EGRESS_ALLOW: `${vendor.authority} ${own}`,
     EGRESS_RESOLVER: process.env.EGRESS_RESOLVER ?? publicResolver,
+    PLATFORM_SETTINGS: process.env.PLATFORM_SETTINGS ?? '{}',
+    ANONYMOUS_PROVIDERS: process.env.ANONYMOUS_PROVIDERS ?? '',
   };
 }
 
@@ -104,11 +108,20 @@ async function start(choice: Choice): Promise<void> {
   });
   stopOnSignal(workerd, vendor, state);
   await migrate(await workerd.db());
+  await fillCatalog(workerd);
   if (!(await isOurs(port, env.OPERATOR_KEY ?? '')))
     throw new StartError('The gateway refuses this environment; its line above says why.');
   const demo: DevEnv = { ...facts, ...(await ensureDemo({ port, vendorPort: vendor.port, env })) };
   saveDevEnv(envFile, demo);
   console.log(banner({ port, envFile, key: demo.DEMO_KEY ?? '', vendor }));
+}
+
+/** The starter catalog, once: what is there is the operator's to change (`npm run catalog`). */
+async function fillCatalog(workerd: Workerd): Promise<void> {
+  resolveSrcModules();
+  const { fillEmpty } = await import('./lib/catalog/main.ts');
+  const { databaseOver } = await import('./lib/catalog/database.ts');
+  await fillEmpty(databaseOver(await workerd.db(), 'local'), 'catalog');
 }
 
 /** Ctrl-C reaches us twice: from the terminal and through run.mjs. */

@@ -24,16 +24,11 @@ const usedMicros = 60;
 const fundsMicros = 1_000_000_000_000;
 const keyId = `key_${ulid(0, new Uint8Array(10))}`;
 
-let ids: string[] = [];
-let idMs = Date.now();
-let numbers = 2 ** 40;
-
-function makeIds(count: number): void {
-  const random = new Uint8Array(10);
-  ids = Array.from({ length: count }, (_, i) => {
-    if (i % 20 === 0) idMs += 1;
-    return `hld_${ulid(idMs, crypto.getRandomValues(random))}`;
-  }).reverse();
+/** Ids in the order of time, as ULIDs are; made at once, because making a real one is the caller's work. */
+let made = 0;
+function nextId(): string {
+  made += 1;
+  return `hld_01KAQ3T5V8XMZN4R${1_000_000_000 + made}`;
 }
 
 async function callOurs(bindings: Bindings, name: string, calls: number, claims: number): Promise<number> {
@@ -43,9 +38,15 @@ async function callOurs(bindings: Bindings, name: string, calls: number, claims:
   let open: string[] = [];
   let placed = 0;
   for (let call = 0; call < calls; call += 1) {
-    const ends: EndOp[] = open.map((id) => ['settle', id, usedMicros, true]);
-    open = ids.splice(-claims);
-    const places: PlaceOp[] = open.map((id) => ['place', id, amountMicros, keyId, null, null, null]);
+    const ends: EndOp[] = [];
+    const places: PlaceOp[] = [];
+    for (const id of open) ends.push(['settle', id, usedMicros, true]);
+    open = [];
+    for (let i = 0; i < claims; i += 1) {
+      const id = nextId();
+      open.push(id);
+      places.push(['place', id, amountMicros, keyId, null, null, null]);
+    }
     const answer = await ledger.apply(ends, places);
     if (answer.outcome !== 'applied') throw new Error(answer.outcome);
     for (const one of answer.places) if (one.outcome === 'placed') placed += 1;
@@ -56,6 +57,7 @@ async function callOurs(bindings: Bindings, name: string, calls: number, claims:
 async function callMinimal(bindings: Bindings, name: string, calls: number, claims: number): Promise<number> {
   const stub = bindings.MINIMAL.get(bindings.MINIMAL.idFromName(name));
   let open: number[] = [];
+  let numbers = made;
   let placed = 0;
   for (let call = 0; call < calls; call += 1) {
     const settling = open;
@@ -70,6 +72,7 @@ async function callMinimal(bindings: Bindings, name: string, calls: number, clai
     const answer = await stub.apply(flat);
     for (const one of answer) placed += one;
   }
+  made = numbers;
   return placed;
 }
 
@@ -79,9 +82,6 @@ export default {
     const number = (name: string): number => Number(url.searchParams.get(name) ?? 0);
     const name = url.searchParams.get('name') ?? 'bench';
     switch (url.pathname) {
-      case '/ids':
-        makeIds(number('count'));
-        return Response.json({ made: ids.length });
       case '/ours':
         return Response.json({ placed: await callOurs(bindings, name, number('calls'), number('claims')) });
       case '/minimal':

@@ -118,6 +118,18 @@ export async function bring(
   return { changes, applied };
 }
 
+/** Fills an empty catalog from a folder; one that has rows is left alone. For `npm start`. */
+export async function fillEmpty(
+  database: Pick<CatalogDatabase, 'rows' | 'apply'>,
+  folder: string,
+): Promise<void> {
+  const { providers } = await database.rows();
+  if (providers.size > 0) return;
+  const read = readCatalog(folder, egressPolicy());
+  if (!read.ok) throw new CatalogError(read.faults.map(faultLine).join('\n'));
+  await bring(database, read.files, true);
+}
+
 function egressPolicy(): EgressPolicy {
   const allow = parseEgressAllow(process.env.WEIR_EGRESS_ALLOW ?? '');
   if (!allow.ok) throw new CatalogError(`WEIR_EGRESS_ALLOW: ${allow.error}`);
