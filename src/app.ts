@@ -4,7 +4,8 @@
  * The data plane is matched before Hono: Hono answers HEAD by running GET and rebuilding the answer, which a faithful relay must not do.
  * Called by worker.ts.
  */
-import { Hono } from 'hono';
+import { HonoBase } from 'hono/hono-base';
+import { TrieRouter } from 'hono/router/trie-router';
 import { surfacePrefix } from './call/01-intake';
 import type { Surface } from './call/call';
 import { runCall } from './call/run-call';
@@ -24,12 +25,12 @@ export const surfaces: readonly { readonly prefix: string; readonly surface: Sur
 export interface App {
   readonly fetch: (request: Request, context: ExecutionContext) => Response | Promise<Response>;
   /** Hono's table, for the test that no other path reaches an upstream. */
-  readonly routes: Hono['routes'];
+  readonly routes: HonoBase['routes'];
 }
 
 /** Builds the app of one isolate. */
 export function app({ call, management }: Wired): App {
-  const hono = new Hono();
+  const hono = new HonoBase({ router: new TrieRouter() });
   hono.get('/healthz', (c) => c.json({ status: 'ok' }));
   hono.get('/openapi.json', (c) => c.json(openapiDocument()));
   hono.route('/api/v1', managementApi(management));

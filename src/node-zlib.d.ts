@@ -1,6 +1,6 @@
-/** The four decoders that stage 10 takes from workerd's node:zlib; the full Node types would replace the Worker's globals. */
+/** The decoders of workerd's node:zlib: of stage 10, and of the public suffixes; the full Node types would replace the Worker's globals. */
 declare module 'node:zlib' {
-  type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array;
+  type Decompress = (bytes: Uint8Array, options?: { maxOutputLength: number }) => Uint8Array;
   export const gunzipSync: Decompress;
   export const inflateSync: Decompress;
   export const inflateRawSync: Decompress;

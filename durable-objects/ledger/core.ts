@@ -94,7 +94,7 @@ export class LedgerCore {
   /** When there is work for {@link runDue}, epoch milliseconds; `null`: none. */
   nextDueMs(): number | null {
     const { state, records } = this.#loaded();
-    const [first] = state.open.values();
+    const { first } = state.open;
     if (first === undefined) return records.nextDueMs;
     return Math.min(first.leaseUntilMs, records.nextDueMs ?? first.leaseUntilMs);
   }

@@ -7,12 +7,18 @@
  */
 import { assert } from '../../src/base/assert';
 import { ledgerEndedPartMax, ledgerRepeatMs } from '../../src/base/limits';
+import type { EndedHolds } from '../../src/domain/ledger/ended-holds';
 import type { EndedHold } from '../../src/domain/ledger/holds';
 import type { Ending, Tags } from '../../src/domain/ledger/operations';
 import { type LedgerSql, text, textOrNull } from './storage';
 
-/** An ended hold as a row has it: a tuple, so that the names do not outweigh the numbers. */
-type Written = readonly [
+/**
+ * Ended holds as a row has them, one flat list: of a hold that was settled, without tags, its id,
+ * amount, time and charge; of any other the tuple.
+ */
+type Written = readonly (string | number | WrittenWhole)[];
+
+type WrittenWhole = readonly [
   id: string,
   amountMicros: number,
   placedAtMs: number,
@@ -40,15 +46,15 @@ export class EndedStore {
       .exec('SELECT body FROM ended WHERE id_max >= ? AND id_min <= ? ORDER BY n DESC', id, id)
       .toArray();
     for (const row of rows) {
-      const found = parseWritten(text(row, 'body')).find(([other]) => other === id);
-      if (found !== undefined) return holdOf(found);
+      const found = findWritten(text(row, 'body'), id);
+      if (found !== null) return found;
     }
     return null;
   }
 
   /** Writes the holds that ended since the last time. */
-  write(ended: ReadonlyMap<string, EndedHold>, atMs: number): void {
-    const sorted = [...ended.keys()].sort();
+  write(ended: EndedHolds, atMs: number): void {
+    const sorted = ended.ids.toSorted();
     for (let from = 0; from < sorted.length; from += ledgerEndedPartMax) {
       const part = sorted.slice(from, from + ledgerEndedPartMax);
       const [first, last] = [part[0] ?? '', part.at(-1) ?? ''];
@@ -57,7 +63,7 @@ export class EndedStore {
         atMs,
         first,
         last,
-        JSON.stringify(part.map((id) => writtenOf(id, ended.get(id)))),
+        JSON.stringify(writtenOf(part, ended)),
       );
       if (this.#idMax === null || last > this.#idMax) this.#idMax = last;
     }
@@ -72,26 +78,51 @@ export class EndedStore {
   }
 }
 
-function writtenOf(id: string, hold: EndedHold | undefined): Written {
-  assert(hold !== undefined, 'an ended hold is gone');
-  const { amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags } = hold;
-  return [id, amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags];
+function writtenOf(ids: readonly string[], ended: EndedHolds): Written {
+  const flat: Written[number][] = [];
+  for (const id of ids) {
+    const hold = ended.get(id);
+    assert(hold !== undefined, 'an ended hold is gone');
+    const { amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags } = hold;
+    if (ending === 'settled' && lateMicros === null && tags === null) {
+      flat.push(id, amountMicros, placedAtMs, chargeMicros);
+    } else {
+      flat.push([id, amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags]);
+    }
+  }
+  return flat;
 }
 
-function holdOf([
-  ,
-  amountMicros,
-  placedAtMs,
-  ending,
-  chargeMicros,
-  lateMicros,
-  tags,
-]: Written): EndedHold {
+/** A hold in a row that {@link writtenOf} made. */
+function findWritten(body: string, id: string): EndedHold | null {
+  const flat = JSON.parse(body) as Written;
+  assert(Array.isArray(flat), 'a row of ended holds is no list');
+  for (let at = 0; at < flat.length; ) {
+    const item = flat[at];
+    if (typeof item === 'object') {
+      if (item[0] === id) return wholeHold(item);
+      at += 1;
+    } else {
+      if (item === id) return settledHold(flat, at);
+      at += 4;
+    }
+  }
+  return null;
+}
+
+function settledHold(flat: Written, at: number): EndedHold {
+  const [amountMicros, placedAtMs, chargeMicros] = flat.slice(at + 1, at + 4);
+  assert(
+    typeof amountMicros === 'number' &&
+      typeof placedAtMs === 'number' &&
+      typeof chargeMicros === 'number',
+    'a row of ended holds has something else where a number belongs',
+  );
+  const usual = { ending: 'settled', lateMicros: null, tags: null } as const;
+  return { amountMicros, placedAtMs, chargeMicros, ...usual };
+}
+
+function wholeHold(whole: WrittenWhole): EndedHold {
+  const [, amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags] = whole;
   return { amountMicros, placedAtMs, ending, chargeMicros, lateMicros, tags };
-}
-
-function parseWritten(body: string): readonly Written[] {
-  const part = JSON.parse(body) as readonly Written[];
-  assert(Array.isArray(part), 'a row of ended holds is no list');
-  return part;
 }

@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import { resolve } from 'node:path';
 
@@ -167,6 +168,28 @@ function familyOf(pid: number): number[] {
   } catch {
     return [pid];
   }
+}
+
+/**
+ * The text of a 200 answer, on a connection of its own: one of `fetch`'s pool could end while a load runs and Node stands still. Throws
+ * otherwise.
+ */
+export function look(url: string, headers: Record<string, string> = {}): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { headers, agent: false }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8');
+      answer.on('data', (part: string) => {
+        text += part;
+      });
+      answer.on('error', reject);
+      answer.on('end', () => {
+        if (answer.statusCode === 200) resolve(text);
+        else reject(new Error(`${url}: ${answer.statusCode} ${text}`));
+      });
+    });
+    request.on('error', reject);
+  });
 }
 
 /** Waits until a URL answers at all. */

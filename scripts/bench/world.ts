@@ -1,17 +1,24 @@
 /**
  * The world of the bench: a scripted origin that answers only to the injected credential, an SSE origin, D1 in a process of its own (as
- * deployed, where it is another machine's), and one `workerd serve` with the gateway, the bare pass-through and a floor side by side.
- * Called by bench.ts.
+ * deployed, where it is another machine's), and one `workerd serve` with the gateway and its ledgers, the bare pass-through, a hand-made path
+ * and a floor side by side. Called by bench.ts.
  */
-
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { bundleWorker } from '../build.ts';
 import { must, textField } from '../lib/management.ts';
-import { migrationFiles, statementsOf } from '../lib/migrations.ts';
-import { readWranglerConfig } from '../lib/wrangler-config.ts';
+import {
+  credential,
+  d1Conf,
+  gatewayConf,
+  handmadeKey,
+  operatorKey,
+  originConf,
+  type Ports,
+  providerFile,
+} from './conf.ts';
 import {
   answers,
   folder,
@@ -19,12 +26,14 @@ import {
   gatewayCore,
   installPeer,
   loadCore,
+  look,
   Processes,
 } from './machine.ts';
+import type { Target } from './measure.ts';
+import { BenchStore } from './store.ts';
 
-const first = await freePortRow(7);
-/** Ports of everything, all on loopback. */
-const ports = {
+const first = await freePortRow(10);
+const ports: Ports = {
   origin: first,
   sse: first + 1,
   d1: first + 2,
@@ -32,35 +41,58 @@ const ports = {
   bare: first + 4,
   hello: first + 5,
   peer: first + 6,
-} as const;
+  handmade: first + 7,
+  counted: first + 8,
+  pair: first + 9,
+};
 /** The binary that the `workerd` package brought: the one of dev and tests. */
 const workerd = (createRequire(import.meta.url)('workerd') as { default: string }).default;
-const credential = 'sk-origin-secret';
-const operatorKey = `bench-${'operator'.repeat(4)}`;
+/** The most that one top-up may bring: enough for every run. */
+const topUpMicros = 1_000_000_000_000;
 
-/** One thing that is measured. */
-export interface Target {
-  readonly name: string;
-  readonly pid: number;
-  readonly base: string;
-  readonly headers: readonly string[];
+/** What D1 has seen so far. */
+export interface QueryCounts {
+  readonly reads: number;
+  readonly versions: number;
+  readonly writes: number;
+  readonly callBatches: number;
+}
+
+/** What the ledgers of the counted gateway have seen so far, see `workers/counted.ts`. */
+export interface LedgerCounts {
+  readonly stubs: number;
+  readonly batches: number;
+  readonly batchesWithPlaces: number;
+  readonly places: number;
+  readonly ends: number;
+  /** Rows of the tenant's log, as the management API says. */
+  readonly rows: number;
 }
 
 export interface World {
   readonly bare: Target;
+  readonly handmade: Target;
   readonly ours: Target;
   readonly tracked: Target;
   readonly sse: Target;
   readonly many: Target;
   readonly peer: Target;
+  /** Metered calls: one price; a price that is in the answer; a replay of a keyed call. */
+  readonly fixed: Target;
+  readonly usage: Target;
+  readonly replay: Target;
+  /** A request that makes one changing ledger call and nothing else. */
+  readonly oneCall: Target;
+  /** The gateway with counters, unmetered and metered. */
+  readonly counted: Target;
+  readonly countedFixed: Target;
+  readonly gatewayPid: number;
+  readonly pairBase: string;
   readonly bundleGzipBytes: number;
-  /** Statements that D1 has seen so far. */
-  readonly queries: () => Promise<{
-    reads: number;
-    versions: number;
-    writes: number;
-    callBatches: number;
-  }>;
+  readonly queries: () => Promise<QueryCounts>;
+  readonly ledgerCounts: () => Promise<LedgerCounts>;
+  /** Requests that the origin has answered. */
+  readonly originHits: () => Promise<number>;
   readonly stop: () => Promise<void>;
 }
 
@@ -68,15 +100,15 @@ export interface World {
 export async function startWorld(): Promise<World> {
   const run = `${folder}/run-${first}`;
   rmSync(run, { recursive: true, force: true });
-  mkdirSync(`${run}/d1`, { recursive: true });
+  for (const part of ['d1', 'state']) mkdirSync(`${run}/${part}`, { recursive: true });
   const { path, gzipBytes } = await bundleWorker();
   copyFileSync(path, `${run}/ours.js`);
-  for (const name of ['bare', 'hello', 'd1'])
+  for (const name of ['bare', 'hello', 'd1', 'handmade', 'counted', 'ledger-pair'])
     await bundle(`scripts/bench/workers/${name}.ts`, `${run}/${name}.js`);
   writeFileSync(`${run}/blob.bin`, randomBytes(10 * 1024 * 1024));
-  writeFileSync(`${run}/origin.conf`, originConf(run));
-  writeFileSync(`${run}/gateway.capnp`, gatewayConf());
-  writeFileSync(`${run}/d1.capnp`, d1Conf(run));
+  writeFileSync(`${run}/origin.conf`, originConf(run, ports));
+  writeFileSync(`${run}/gateway.capnp`, gatewayConf(ports, `${run}/state`));
+  writeFileSync(`${run}/d1.capnp`, d1Conf(run, ports));
   const processes = new Processes(run);
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void processes.stop().then(() => process.exit(130)));
@@ -88,8 +120,11 @@ export async function startWorld(): Promise<World> {
   }
 }
 
-/** Starts the processes, seeds the store. */
-async function populate(processes: Processes, run: string, gzipBytes: number): Promise<World> {
+/** Starts the processes; gives the pids that are measured. */
+async function startProcesses(
+  processes: Processes,
+  run: string,
+): Promise<{ gateway: number; peer: number }> {
   processes.start('origin', loadCore, ['nginx', '-p', run, '-c', `${run}/origin.conf`]);
   processes.start('sse', loadCore, [
     process.execPath,
@@ -112,45 +147,117 @@ async function populate(processes: Processes, run: string, gzipBytes: number): P
   );
   for (const port of [ports.d1, ports.ours, ports.bare, ports.peer])
     await answers(`http://127.0.0.1:${port}/`);
-  await migrateBench();
-  const one = await tenant('One', [
+  return { gateway, peer };
+}
+
+/** Starts the processes, seeds the store. */
+async function populate(processes: Processes, run: string, gzipBytes: number): Promise<World> {
+  const { gateway, peer } = await startProcesses(processes, run);
+  const store = new BenchStore(ports.d1);
+  const authority = `127.0.0.1:${ports.origin}`;
+  await store.migrate();
+  await store.writeCatalog(authority, 'bench.yaml', providerFile(authority));
+  const one = await tenant('One', ports.ours, [
     ['origin', {}],
     ['tracked', { track_body: true }],
     ['sse', { endpoints: [{ host: '127.0.0.1', port: ports.sse }] }],
   ]);
-  const crowd = await tenant('Crowd', [['origin', {}]]);
-  await crowdUpstreams(crowd.tenantId, 10_000);
-  const ours = (name: string, token: string, upstream = 'origin'): Target => ({
+  const crowd = await tenant('Crowd', ports.ours, [['origin', {}]]);
+  await store.copyUpstreams(crowd.tenantId, 10_000);
+  // Without upstreams: an own one at the provider's address would be called instead, unmetered.
+  const money = await tenant('Money', ports.ours, []);
+  const counted = await tenant('Counted', ports.counted, [['origin', {}]]);
+  const countedMoney = await tenant('Counted money', ports.counted, []);
+  const at = (
+    name: string,
+    port: number,
+    surface = '',
+    headers: readonly string[] = [],
+  ): Target => ({
     name,
     pid: gateway,
-    base: `http://127.0.0.1:${ports.ours}/call/${upstream}`,
-    headers: [`x-weir-key: ${token}`],
+    base: `http://127.0.0.1:${port}${surface}`,
+    headers,
   });
+  const keyOf = ({ token }: { token: string }): string => `x-weir-key: ${token}`;
+  const ours = (name: string, from: { token: string }, upstream = 'origin'): Target =>
+    at(name, ports.ours, `/call/${upstream}`, [keyOf(from)]);
+  const metered = (name: string, endpoint: string, port: number, headers: string[]): Target => ({
+    ...at(name, port, '/call/', headers),
+    path: endpoint,
+  });
+  const replay = metered('replay', 'bench.usage', ports.ours, [
+    keyOf(money),
+    'idempotency-key: bench-replay',
+  ]);
+  await recordOnce(replay);
   const peerConfig = {
     provider: 'openai',
     api_key: credential,
-    custom_host: `http://127.0.0.1:${ports.origin}/v1`,
+    custom_host: `http://${authority}/v1`,
   };
   return {
-    bare: { name: 'bare', pid: gateway, base: `http://127.0.0.1:${ports.bare}`, headers: [] },
-    ours: ours('ours', one.token),
-    tracked: ours('tracked', one.token, 'tracked'),
-    sse: ours('sse', one.token, 'sse'),
-    many: ours('many', crowd.token),
+    bare: at('bare', ports.bare),
+    handmade: at('handmade', ports.handmade, '/call/origin', [`x-weir-key: ${handmadeKey}`]),
+    ours: ours('ours', one),
+    tracked: ours('tracked', one, 'tracked'),
+    sse: ours('sse', one, 'sse'),
+    many: ours('many', crowd),
     peer: {
       name: 'peer',
       pid: peer,
       base: `http://127.0.0.1:${ports.peer}`,
       headers: [`x-portkey-config: ${JSON.stringify(peerConfig)}`],
     },
+    fixed: metered('fixed', 'bench.fixed', ports.ours, [keyOf(money)]),
+    usage: metered('usage', 'bench.usage', ports.ours, [keyOf(money)]),
+    replay,
+    oneCall: { ...at('one object call', ports.pair, '/'), path: 'one' },
+    counted: at('counted', ports.counted, '/call/origin', [keyOf(counted)]),
+    countedFixed: metered('counted fixed', 'bench.fixed', ports.counted, [keyOf(countedMoney)]),
+    gatewayPid: gateway,
+    pairBase: `http://127.0.0.1:${ports.pair}`,
     bundleGzipBytes: gzipBytes,
-    queries: async () =>
-      (await (
-        await fetch(`http://127.0.0.1:${ports.d1}/`, { headers: { connection: 'close' } })
-      ).json()) as Awaited<ReturnType<World['queries']>>,
+    queries: () => store.counts<QueryCounts>(),
+    ledgerCounts: () => ledgerCounts(countedMoney.tenantId),
+    originHits,
     stop: () => processes.stop(),
   };
 }
+
+/** Makes the tenant's ledger known and its record durable, so that every later call with the key is a replay. */
+async function recordOnce({ base, path = '', headers }: Target): Promise<void> {
+  const pairs = headers.map((line) => line.split(': ') as [string, string]);
+  const answer = await fetch(`${base}${path}`, { headers: Object.fromEntries(pairs) });
+  if (!answer.ok || answer.headers.get('x-weir-cost-micro') === null)
+    throw new Error(`the call to be replayed: ${answer.status} ${await answer.text()}`);
+  await answer.arrayBuffer();
+}
+
+async function ledgerCounts(tenantId: string): Promise<LedgerCounts> {
+  const base = `http://127.0.0.1:${ports.counted}`;
+  const counts = JSON.parse(await look(`${base}/bench-counts`)) as LedgerCounts;
+  const view = await look(`${base}/api/v1/ledger?tenant=${tenantId}`, {
+    authorization: `Bearer ${operatorKey}`,
+  });
+  return { ...counts, rows: (JSON.parse(view) as { seq: number }).seq };
+}
+
+async function originHits(): Promise<number> {
+  const text = await look(`http://127.0.0.1:${ports.origin}/status`, {
+    authorization: `Bearer ${credential}`,
+  });
+  const [, requests] = /\n\s*\d+\s+\d+\s+(\d+)/.exec(text) ?? [];
+  return Number(requests ?? Number.NaN);
+}
+
+/** `src/worker` is the gateway's own bundle, which stands beside the module. */
+const besideTheBundle: Plugin = {
+  name: 'beside-the-bundle',
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /src\/worker$/ }, () => ({ path: 'ours', external: true }));
+  },
+};
 
 async function bundle(entry: string, outfile: string): Promise<void> {
   await build({
@@ -161,30 +268,18 @@ async function bundle(entry: string, outfile: string): Promise<void> {
     target: 'es2024',
     external: ['cloudflare:*'],
     logLevel: 'warning',
+    plugins: [besideTheBundle],
   });
 }
 
-async function query(sql: string): Promise<void> {
-  const answer = await fetch(`http://127.0.0.1:${ports.d1}/query`, {
-    method: 'POST',
-    headers: { connection: 'close' },
-    body: JSON.stringify({ sql }),
-  });
-  if (!answer.ok) throw new Error(await answer.text());
-}
-
-async function migrateBench(): Promise<void> {
-  const { migrationsDir } = readWranglerConfig();
-  for (const name of migrationFiles(migrationsDir))
-    for (const sql of statementsOf(`${migrationsDir}/${name}`)) await query(sql);
-}
-
+/** A tenant with an access key, upstreams, and a ledger with money. */
 async function tenant(
   name: string,
+  port: number,
   upstreams: readonly (readonly [string, object])[],
 ): Promise<{ tenantId: string; token: string }> {
   const post = (path: string, body: unknown) =>
-    must({ port: ports.ours, key: operatorKey, method: 'POST', path: `/api/v1${path}`, body });
+    must({ port, key: operatorKey, method: 'POST', path: `/api/v1${path}`, body });
   const tenantId = textField(await post('/tenants', { name }), 'id');
   const at = (path: string): string => `${path}?tenant=${tenantId}`;
   const principal = textField(
@@ -192,6 +287,7 @@ async function tenant(
     'id',
   );
   const key = await post(at('/keys'), { name: 'bench', principal_id: principal });
+  await post(at('/ledger/topups'), { id: `tpu_${tenantId}`, micros: topUpMicros });
   await post(at('/secrets'), { name: 'vendor', value: credential });
   for (const [upstream, extra] of upstreams) {
     const bindings = [
@@ -207,84 +303,4 @@ async function tenant(
     });
   }
   return { tenantId, token: textField(key, 'token') };
-}
-
-/** Copies of the tenant's upstream under other names; by SQL, because ten thousand requests would take longer than the bench. */
-async function crowdUpstreams(tenantId: string, count: number): Promise<void> {
-  const columns =
-    'tenant_id, project_id, scheme, endpoints, base_path, bindings, header_rules, first_byte_timeout_ms, idle_timeout_ms, visibility, enabled, track_body, needs_target_host, tags, created_at, updated_at';
-  await query(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
-    insert into upstreams (id, name, alias, ${columns})
-    select printf('ups_%026d', i), 'u' || i, 'u' || i || '.test', ${columns} from n, upstreams
-    where tenant_id = '${tenantId}' and name = 'origin'`);
-}
-
-function originConf(run: string): string {
-  const item = (i: number): string => `{"i":${i},"name":"item-${i + 1}","ok":true}`;
-  const json = `{"id":"x-11111111","object":"list","data":[${Array.from({ length: 26 }, (_, i) => item(i)).join(',')}],"pad":"${'p'.repeat(52)}"}`;
-  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-    .map((kind) => `${kind}_temp_path ${run}/tmp_${kind};`)
-    .join(' ');
-  return `worker_processes 1; pid ${run}/origin.pid; error_log ${run}/origin.err; daemon off;
-events { worker_connections 4096; }
-http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_timeout 300; keepalive_requests 100000000; ${temp} open_file_cache max=100;
-  server { listen 127.0.0.1:${ports.origin} backlog=4096; root ${run};
-    if ($http_authorization != "Bearer ${credential}") { return 401; }
-    location = /v1/json { default_type application/json; return 200 '${json}'; }
-    location = /v1/blob { default_type application/octet-stream; alias ${run}/blob.bin; } } }
-`;
-}
-
-const flags = (): string =>
-  readWranglerConfig()
-    .compatibilityFlags.map((flag) => JSON.stringify(flag))
-    .join(', ');
-
-function gatewayConf(): string {
-  const date = readWranglerConfig().compatibilityDate;
-  const key = Buffer.alloc(32, 7).toString('base64');
-  const env: Record<string, string> = {
-    WEIR_ENV: 'development',
-    OPERATOR_KEY: operatorKey,
-    KEY_CHECK_SECRETS: `1:${key}`,
-    MASTER_KEYS: `1:${key}`,
-    GATEWAY_HOSTS: 'bench.invalid',
-    EGRESS_RESOLVER: 'http://127.0.0.1:9/dns-query',
-    EGRESS_ALLOW: `127.0.0.1:${ports.origin},127.0.0.1:${ports.sse}`,
-  };
-  const text = (vars: Record<string, string>): string =>
-    Object.entries(vars)
-      .map(([name, value]) => `(name = "${name}", text = ${JSON.stringify(value)})`)
-      .join(', ');
-  const bareEnv = {
-    ORIGIN: `127.0.0.1:${ports.origin}`,
-    SSE_ORIGIN: `127.0.0.1:${ports.sse}`,
-    CREDENTIAL: `Bearer ${credential}`,
-  };
-  const socket = (name: string, port: number): string =>
-    `(name = "${name}", address = "127.0.0.1:${port}", http = (), service = "${name}")`;
-  return `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [ (name = "ours", worker = .ours), (name = "bare", worker = .bare), (name = "hello", worker = .hello),
-    (name = "d1", external = (address = "127.0.0.1:${ports.d1}", http = ())),
-    (name = "internet", network = (allow = ["public", "private", "local"])) ],
-  sockets = [ ${socket('ours', ports.ours)}, ${socket('bare', ports.bare)}, ${socket('hello', ports.hello)} ]
-);
-const ours :Workerd.Worker = (modules = [(name = "w", esModule = embed "ours.js")], compatibilityDate = "${date}", compatibilityFlags = [${flags()}],
-  bindings = [${text(env)}, (name = "DB", wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = "d1")]))]);
-const bare :Workerd.Worker = (modules = [(name = "w", esModule = embed "bare.js")], compatibilityDate = "${date}", bindings = [${text(bareEnv)}]);
-const hello :Workerd.Worker = (modules = [(name = "w", esModule = embed "hello.js")], compatibilityDate = "${date}");
-`;
-}
-
-function d1Conf(run: string): string {
-  return `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [ (name = "d1", worker = .d1), (name = "disk", disk = (path = "${run}/d1", writable = true)) ],
-  sockets = [ (name = "s", address = "127.0.0.1:${ports.d1}", http = (), service = "d1") ]
-);
-const d1 :Workerd.Worker = (modules = [(name = "w", esModule = embed "d1.js")], compatibilityDate = "${readWranglerConfig().compatibilityDate}",
-  durableObjectNamespaces = [(className = "Database", uniqueKey = "d1", enableSql = true)], durableObjectStorage = (localDisk = "disk"),
-  bindings = [(name = "DATABASE", durableObjectNamespace = "Database")]);
-`;
 }

@@ -4,7 +4,9 @@
  * problem+json; a known path with another method is 405 with Allow; nothing here is cached. Called
  * by `app.ts`.
  */
-import { type Context, Hono } from 'hono';
+import type { Context } from 'hono';
+import { HonoBase } from 'hono/hono-base';
+import { TrieRouter } from 'hono/router/trie-router';
 import { AssertionError, assert } from '../base/assert';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
@@ -17,8 +19,8 @@ import { operations } from './operations';
 import type { ManagementServices } from './services';
 
 /** The app of one isolate. */
-export function managementApi(services: ManagementServices): Hono {
-  const app = new Hono();
+export function managementApi(services: ManagementServices): HonoBase {
+  const app = new HonoBase({ router: new TrieRouter() });
   for (const operation of operations) {
     app.on(operation.method, [honoPath(operation.path)], (c) => answer(c, operation, services));
   }

@@ -4,6 +4,7 @@
  * exists that is not described. Served at `/openapi.json` by `app.ts`.
  */
 import * as z from 'zod/mini';
+import { jsonSchema } from './json-schema';
 import { apiBase, type Operation } from './operation';
 import { operations } from './operations';
 
@@ -120,9 +121,4 @@ function operationId({ method, path }: Operation): string {
   const words = path.split(/[/{}-]+/).filter((word) => word !== '');
   const upper = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return method.toLowerCase() + upper.join('');
-}
-
-function jsonSchema(schema: z.ZodMiniType, io: 'input' | 'output'): Record<string, unknown> {
-  const { $schema, ...rest } = z.toJSONSchema(schema, { io });
-  return rest;
 }

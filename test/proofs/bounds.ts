@@ -1,16 +1,23 @@
 /**
- * `npm run prove -- bounds`: every limit of the wire and of management is attacked once over
- * sockets: at it a request passes, beyond it comes a typed refusal and the origin is not asked. The
- * tables are in bounds/. Called by scripts/prove.ts and test/fault/bounds.test.ts.
+ * `npm run prove -- bounds`: every limit of the wire, of the metered road and of management
+ * is attacked once over sockets: at it a request passes, beyond it comes a typed refusal and the
+ * origin is not asked. The tables are in bounds/. Called by scripts/prove.ts and test/fault/bounds.test.ts.
  */
 import { freePorts } from '../../scripts/lib/ports.ts';
 import { poolEndpointsMax } from '../../src/base/limits.ts';
 import { startGateway } from '../support/gateway.ts';
+import { writeCatalog } from '../support/money-world-catalog.ts';
 import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
 import { startOrigin } from '../support/recording-origin.ts';
 import { makeScenario } from '../support/scenario.ts';
+import { inCatalogFiles } from './bounds/catalog-files.ts';
 import { everyLimit } from './bounds/every-limit.ts';
+import { inTheCode } from './bounds/in-code.ts';
+import { inTheJobs } from './bounds/in-jobs.ts';
+import { inTheLedger } from './bounds/in-ledger.ts';
 import { inManagement } from './bounds/management.ts';
+import { account, labFile, onTheMeteredRoad } from './bounds/metered.ts';
+import { inSmallWorlds } from './bounds/small-world.ts';
 import type { Named, Stand } from './bounds/stand.ts';
 import { onTheWire } from './bounds/wire.ts';
 
@@ -31,8 +38,13 @@ async function stage(): Promise<Staged> {
   // One more than a pool may have, all on the origin's port.
   const hosts = Array.from({ length: poolEndpointsMax + 1 }, (_, i) => `127.0.0.${i + 1}`);
   const pairs = hosts.map((host) => `${host}:${origin.port}`);
-  const gateway = await startGateway({ allow: [...pairs, `127.0.0.1:${countingPort}`] });
+  const gateway = await startGateway({
+    allow: [...pairs, `127.0.0.1:${countingPort}`],
+    bindings: { PLATFORM_SETTINGS: JSON.stringify({ [account.setting]: account.key }) },
+  });
+  await writeCatalog(await gateway.db(), origin.authority, [labFile(origin.authority)]);
   const scenario = await makeScenario(gateway);
+  await scenario.post('/ledger/topups', { id: 'start', micros: 1_000_000 });
   await scenario.secret('vendor', 'sk-vendor-0123456789');
   const registered = (name: string, port: number, parts: object = {}): Promise<string> => {
     const endpoints = [{ host: '127.0.0.1', port }];
@@ -46,16 +58,24 @@ async function stage(): Promise<Staged> {
   const known = { principalId: scenario.principalId, upstreamId, hosts, port: origin.port };
   const stand: Stand = { gateway, origin, scenario, known, countingPort };
   let passed = 0;
-  const rows: Row[] = [...onTheWire, ...inManagement.map(asksNoOrigin), everyLimit].map(
-    ([name, run]) => ({
-      name,
-      run: async () => {
-        const shown = await run(stand);
-        passed += 1;
-        return typeof shown === 'string' ? shown : undefined;
-      },
-    }),
-  );
+  const rows: Row[] = [
+    ...onTheWire,
+    ...onTheMeteredRoad,
+    ...inManagement.map(asksNoOrigin),
+    ...inCatalogFiles,
+    ...inTheCode,
+    ...inTheLedger,
+    ...inTheJobs,
+    ...inSmallWorlds,
+    everyLimit,
+  ].map(([name, run]) => ({
+    name,
+    run: async () => {
+      const shown = await run(stand);
+      passed += 1;
+      return typeof shown === 'string' ? shown : undefined;
+    },
+  }));
   return {
     rows,
     figure: () => `${passed} of ${rows.length} limits hold`,

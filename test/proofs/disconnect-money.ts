@@ -10,11 +10,19 @@
 import { usageReply } from '../support/priced-origin.ts';
 import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
 import { until } from './disconnect/stand.ts';
-import { clientLeaves } from './disconnect-money/client-leaves.ts';
-import { cancelled, leave, type Named, paidInMicros, Stand } from './disconnect-money/stand.ts';
+import { earlyRows } from './disconnect-money/early.ts';
+import { plainRows } from './disconnect-money/plain.ts';
+import {
+  cancelled,
+  leave,
+  type Named,
+  paidInMicros,
+  Stand,
+  units,
+} from './disconnect-money/stand.ts';
+import { streamedRows } from './disconnect-money/streamed.ts';
 
 const burstOf = 50;
-const units = 30;
 
 const burst: Named = [
   `a burst of ${burstOf} RSTs before headers, the vendor completes all: ${burstOf} charges, ${burstOf} rows`,
@@ -49,7 +57,7 @@ const oneRowEach: Named = [
 ];
 
 /** A row waits for the log's flush, some for the drain; nothing here needs the machine for itself. */
-const sideBySideMax = 6;
+const sideBySideMax = 12;
 
 type Started = (() => Promise<unknown>) | Promise<unknown>;
 
@@ -68,7 +76,8 @@ async function startedAhead(cases: Started[], at: number): Promise<unknown> {
 async function stage({ args }: { readonly args: readonly string[] }): Promise<Staged> {
   const stand = await Stand.start();
   const only = args.find((arg) => !arg.startsWith('--'));
-  const chosen = clientLeaves.filter(([name]) => only === undefined || name.includes(only));
+  const all = [...earlyRows, ...plainRows, ...streamedRows];
+  const chosen = all.filter(([name]) => only === undefined || name.includes(only));
   let passed = 0;
   const counted = (name: string, run: () => Promise<unknown>): Row => ({
     name,

@@ -6,6 +6,7 @@
 
 import { leaksIn } from '../support/leak-detector.ts';
 import { holds, type Proof, type Row, same } from '../support/proof.ts';
+import { accountRows, keptRows } from './secrets/account-rows.ts';
 import { carrierRows } from './secrets/carriers.ts';
 import { echoRows } from './secrets/echoes.ts';
 import { plantedRows } from './secrets/planted.ts';
@@ -23,10 +24,12 @@ export const proof: Proof = {
         ...plantedRows,
         ...echoRows(scene, short),
         ...carrierRows(scene),
+        ...accountRows(scene),
         ...refusalRows(scene),
         storeFaultRow(scene),
         readsRow(scene, short),
         storeRow(scene),
+        ...keptRows(scene),
         logRow(scene),
         originsRow(scene),
       ],

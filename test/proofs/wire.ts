@@ -14,6 +14,8 @@ import { framingRows } from './wire/framing.ts';
 import { headerRows } from './wire/headers.ts';
 import { keyRows } from './wire/keys.ts';
 import { maskingRows } from './wire/masking.ts';
+import { platformRows } from './wire/platform.ts';
+import { platformAnswerRows } from './wire/platform-answers.ts';
 import { residueAnswerRows } from './wire/residue-answers.ts';
 import { residueRows } from './wire/residues.ts';
 import { startStand, type WireRow } from './wire/stand.ts';
@@ -37,6 +39,7 @@ export const contractParts: readonly {
   { subject: 'WebSocket', rows: websocketRows },
   { subject: 'Where a call goes, and who may make it', rows: accessRows },
   { subject: 'The runtime', rows: [...residueRows, ...residueAnswerRows] },
+  { subject: 'The platform account', rows: [...platformRows, ...platformAnswerRows] },
 ];
 
 /** Every row, by number. */

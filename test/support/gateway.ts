@@ -23,6 +23,8 @@ export interface GatewayOptions {
   /** Another entry than dist/worker.js, e.g. one that injects store faults. */
   readonly bundle?: string;
   readonly compatibilityDate?: string;
+  /** Folder of the schema, when it is not that of the work tree. */
+  readonly migrations?: string;
 }
 
 export interface ApiAnswer {
@@ -68,7 +70,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       output += `${line}\n`;
     },
   });
-  await migrate(await workerd.db());
+  await migrate(await workerd.db(), options.migrations);
   return {
     ports,
     port: ports[0] as number,

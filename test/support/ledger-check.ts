@@ -194,7 +194,7 @@ export class Checker {
   #checkJournal(): void {
     const counts = new Map<string, number>();
     let settled = 0;
-    for (const [op, id, micros] of this.#journal.flatMap((row) => JSON.parse(row.ops) as LogOp[])) {
+    for (const [op, id, micros] of this.#journal.flatMap(changesOf)) {
       const ends = op === 'settle' || op === 'release' || op === 'expire';
       if (op === 'settle' || op === 'late_settle') settled += Number(micros);
       if (!ends && op !== 'place' && op !== 'late_settle') continue;
@@ -207,6 +207,29 @@ export class Checker {
     const ends = [...counts.keys()].filter((name) => name.startsWith('end ')).length;
     same(ends, ended, 'ends in the journal');
   }
+}
+
+type Change = readonly [op: string, id: unknown, micros: unknown];
+
+/**
+ * The changes of a row, read by its own means: places (1 with their key, 2 without) and settlements
+ * (3) stand flat in the list, everything else as a tuple.
+ */
+function changesOf({ ops }: LogRow): readonly Change[] {
+  const flat = JSON.parse(ops) as readonly (string | number | LogOp)[];
+  const changes: Change[] = [];
+  for (let at = 0; at < flat.length; ) {
+    const item = flat[at];
+    if (typeof item === 'object') {
+      changes.push([item[0], item[1], item[2]]);
+      at += 1;
+    } else {
+      holds(item === 1 || item === 2 || item === 3, 'an entry has a known code');
+      changes.push([item === 3 ? 'settle' : 'place', flat[at + 1], flat[at + 2]]);
+      at += item === 2 ? 3 : 4;
+    }
+  }
+  return changes;
 }
 
 /** What the settlements of a hold took that was not placed for it: only they can make debt. */

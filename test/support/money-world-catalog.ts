@@ -18,13 +18,15 @@ export const labKey = 'lab-platform-key-0123456789';
 /** Name of the platform setting that holds it. */
 export const labSetting = 'LAB_KEY';
 
-const perCall = `{ kind: per_call, prices: [{ price_micros: ${callMicros} }] }`;
+/** YAML of a price of `callMicros` a call. */
+export const perCall = `{ kind: per_call, prices: [{ price_micros: ${callMicros} }] }`;
 const usage = `kind: usage
       meters:
         - { name: units, paths: [usage.units], required: true, reserve: [{ kind: fixed, units: ${usageHoldMicros} }] }
       prices: [{ per_million_micros: { units: 1000000 } }]`;
 
-const row = (name: string, method: string, more: string): string => `
+/** YAML of an endpoint of `lab`; `more` is its price and what else it has, indented by four. */
+export const row = (name: string, method: string, more: string): string => `
   - name: ${name}
     capability: lab.${name}
     summary: ${name}

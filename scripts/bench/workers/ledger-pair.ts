@@ -1,12 +1,11 @@
 /**
  * Two ledger objects side by side, ours and the kit's minimal one, each called in a loop by one request in the same process.
- * `GET /ours?calls=N&claims=K` makes N object calls, one after the other, of K claims and the K settlements of the call before; `/minimal`
- * the same. Promises: the ids are made before (`/ids?count=N`), because making them is the caller's work; batches are packed and answers
- * unpacked as the desk does it. Called by `../ledger.ts`.
+ * `GET /ours?name=N&calls=C&claims=K` makes C object calls, one after the other, of K claims and of the K settlements of the call before;
+ * `/minimal` the same. `GET /one` makes one changing call of ours a request. Promises: batches are packed and answers unpacked as the desk
+ * does it. Called by `../ledger.ts` and `../metered.ts`.
  */
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
 import { packedLedger } from '../../../src/adapters/durable/ledger-call';
-import { ulid } from '../../../src/base/ids';
 import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
 import type { MinimalLedger } from './minimal-ledger';
 
@@ -18,21 +17,27 @@ interface Bindings {
   readonly MINIMAL: DurableObjectNamespace<MinimalLedger>;
 }
 
-const amountMicros = 100;
-const usedMicros = 60;
-/** Not a whole number of micro-USD is ever near this: enough for every run. */
-const fundsMicros = 1_000_000_000_000;
-const keyId = `key_${ulid(0, new Uint8Array(10))}`;
-
-/** Ids in the order of time, as ULIDs are; made at once, because making a real one is the caller's work. */
-let made = 0;
-function nextId(): string {
-  made += 1;
-  return `hld_01KAQ3T5V8XMZN4R${1_000_000_000 + made}`;
+interface Loop {
+  readonly name: string;
+  readonly calls: number;
+  readonly claims: number;
 }
 
-async function callOurs(bindings: Bindings, name: string, calls: number, claims: number): Promise<number> {
-  const stub = bindings.LEDGER.get(bindings.LEDGER.idFromName(name));
+const amountMicros = 100;
+const usedMicros = 60;
+/** Enough for every run. */
+const fundsMicros = 1_000_000_000_000;
+const keyId = 'key_01KAQ3T5V8XMZN4R1000000000';
+
+/** Ids in the order of time, as ULIDs are, and as long; making a real one is the caller's work, not the object's. */
+let made = 0;
+const nextId = (): string => {
+  made += 1;
+  return `hld_01KAQ3T5V8XMZN4R${1_000_000_000 + made}`;
+};
+
+async function callOurs({ LEDGER }: Bindings, { name, calls, claims }: Loop): Promise<number> {
+  const stub = LEDGER.get(LEDGER.idFromName(name));
   await stub.topUp('tpu_bench', fundsMicros);
   const ledger = packedLedger(stub);
   let open: string[] = [];
@@ -51,41 +56,63 @@ async function callOurs(bindings: Bindings, name: string, calls: number, claims:
     if (answer.outcome !== 'applied') throw new Error(answer.outcome);
     for (const one of answer.places) if (one.outcome === 'placed') placed += 1;
   }
+  await ledger.apply(
+    open.map((id) => ['settle', id, usedMicros, true]),
+    [],
+  );
   return placed;
 }
 
-async function callMinimal(bindings: Bindings, name: string, calls: number, claims: number): Promise<number> {
-  const stub = bindings.MINIMAL.get(bindings.MINIMAL.idFromName(name));
+async function callMinimal({ MINIMAL }: Bindings, { name, calls, claims }: Loop): Promise<number> {
+  const stub = MINIMAL.get(MINIMAL.idFromName(name));
   let open: number[] = [];
-  let numbers = made;
   let placed = 0;
   for (let call = 0; call < calls; call += 1) {
     const settling = open;
     open = [];
     const flat = [claims];
     for (let i = 0; i < claims; i += 1) {
-      numbers += 1;
-      open.push(numbers);
-      flat.push(numbers, amountMicros);
+      made += 1;
+      open.push(made);
+      flat.push(made, amountMicros);
     }
     for (const id of settling) flat.push(id, usedMicros);
-    const answer = await stub.apply(flat);
-    for (const one of answer) placed += one;
+    for (const one of await stub.apply(flat)) placed += one;
   }
-  made = numbers;
+  await stub.apply([0, ...open.flatMap((id) => [id, usedMicros])]);
   return placed;
+}
+
+let lastOne: string | null = null;
+
+/** One object call that changes the books and is waited for: a claim, and the settlement of the one before. */
+async function callOnce({ LEDGER }: Bindings): Promise<Response> {
+  const stub = LEDGER.get(LEDGER.idFromName('one'));
+  const id = nextId();
+  if (lastOne === null) await stub.topUp('tpu_bench', fundsMicros);
+  const ends: EndOp[] = lastOne === null ? [] : [['settle', lastOne, usedMicros, true]];
+  lastOne = id;
+  const place: PlaceOp = ['place', id, amountMicros, keyId, null, null, null];
+  const answer = await packedLedger(stub).apply(ends, [place]);
+  const isPlaced = answer.outcome === 'applied' && answer.places[0]?.outcome === 'placed';
+  return new Response(id, { status: isPlaced ? 200 : 500 });
 }
 
 export default {
   async fetch(request: Request, bindings: Bindings): Promise<Response> {
-    const url = new URL(request.url);
-    const number = (name: string): number => Number(url.searchParams.get(name) ?? 0);
-    const name = url.searchParams.get('name') ?? 'bench';
-    switch (url.pathname) {
+    const { pathname, searchParams } = new URL(request.url);
+    const loop: Loop = {
+      name: searchParams.get('name') ?? 'bench',
+      calls: Number(searchParams.get('calls') ?? 0),
+      claims: Number(searchParams.get('claims') ?? 0),
+    };
+    switch (pathname) {
+      case '/one':
+        return callOnce(bindings);
       case '/ours':
-        return Response.json({ placed: await callOurs(bindings, name, number('calls'), number('claims')) });
+        return Response.json({ placed: await callOurs(bindings, loop) });
       case '/minimal':
-        return Response.json({ placed: await callMinimal(bindings, name, number('calls'), number('claims')) });
+        return Response.json({ placed: await callMinimal(bindings, loop) });
       default:
         return new Response(null, { status: 404 });
     }

@@ -2,16 +2,27 @@
  * Address verdicts: is an IP literal globally routable unicast, by IANA's special-purpose registries, in every embedding?
  * Promises: fails closed (what cannot be read strictly is private); 2000::/3 is the only public IPv6 space, so mapped, compatible,
  * translated, NAT64, unique-local, link-local, site-local, multicast and unassigned space needs no row of its own.
- * Must never: resolve a name, or trust ipaddr.js about a range (it misses `::10.0.0.1`) or about spelling (it reads `127.1`).
- * Pure. Called by `hostname.ts` (literals) and the resolver adapter (every address of an answer).
+ * Must never: resolve a name. Pure. Called by `hostname.ts` (literals) and the resolver adapter (every address of an answer).
  */
-import ipaddr from 'ipaddr.js';
+import { assert } from '../../base/assert';
 import { addressCharsMax } from '../../base/limits';
 
 /** Whether an address may be connected to. */
 export type AddressVerdict = 'public' | 'private';
 
-type Range = readonly [network: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
+/** An address as the number that it is: 32 or 128 bits. */
+interface Address {
+  readonly kind: 'ipv4' | 'ipv6';
+  readonly value: bigint;
+  /** Strict and canonical (IPv6 by RFC 5952, no brackets). */
+  readonly text: string;
+}
+
+/** The addresses whose first bits, the last `freeBits` taken off, are `network`. */
+interface Range {
+  readonly network: bigint;
+  readonly freeBits: bigint;
+}
 
 /** IANA IPv4 special-purpose registry (RFC 6890 and updates), globally reachable = false, plus multicast. */
 const PRIVATE_V4 = ranges([
@@ -61,7 +72,7 @@ const PUBLIC_V6 = ranges([
 export function addressVerdict(text: string): AddressVerdict {
   const address = readAddress(text);
   if (address === null) return 'private';
-  if (address.kind() === 'ipv4')
+  if (address.kind === 'ipv4')
     return inside(PRIVATE_V4, address) && !inside(PUBLIC_V4, address) ? 'private' : 'public';
   if (!inside(GLOBAL_UNICAST_V6, address) || isIsatap(address)) return 'private';
   return inside(PRIVATE_V6, address) && !inside(PUBLIC_V6, address) ? 'private' : 'public';
@@ -69,39 +80,55 @@ export function addressVerdict(text: string): AddressVerdict {
 
 /** The canonical text of a strictly spelled literal (IPv6 by RFC 5952, no brackets), or null when it is none. */
 export function canonicalAddress(text: string): string | null {
-  return readAddress(text)?.toString() ?? null;
+  return readAddress(text)?.text ?? null;
 }
 
-/**
- * Strict: four decimal parts without leading zeros, or IPv6 without a zone id. The platform spells IPv6 in groups first, because
- * ipaddr.js reads `::10.0.0.1` as `::ffff:10.0.0.1` and takes octal parts.
- */
-function readAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
+/** Strict: four decimal parts without leading zeros, or IPv6 without a zone id. */
+function readAddress(text: string): Address | null {
   if (text.length > addressCharsMax) return null;
-  // Asked first: ipaddr.js says no by throwing inside, which every host name on the road would pay for.
-  if (/^[0-9]+(?:\.[0-9]+){3}$/.test(text)) {
-    return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : null;
-  }
-  if (!text.includes(':') || !/^[0-9a-f:.]+$/i.test(text)) return null;
-  const groups = URL.parse(`http://[${text}]/`)?.hostname.slice(1, -1);
-  return groups === undefined ? null : ipaddr.IPv6.parse(groups);
+  return text.includes(':') ? readIpv6(text) : readIpv4(text);
+}
+
+function readIpv4(text: string): Address | null {
+  if (!/^(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}$/.test(text)) return null;
+  const parts = text.split('.').map(Number);
+  if (parts.some((part) => part > 255)) return null;
+  return { kind: 'ipv4', value: joined(parts, 8n), text };
+}
+
+/** The platform reads it and spells it out in its canonical form: groups only, the longest run of zeros as `::`. */
+function readIpv6(text: string): Address | null {
+  if (!/^[0-9a-f:.]+$/i.test(text)) return null;
+  const canonical = URL.parse(`http://[${text}]/`)?.hostname.slice(1, -1);
+  if (canonical === undefined) return null;
+  const [before = [], after = []] = canonical.split('::').map(groupsOf);
+  const zeros = new Array<number>(8 - before.length - after.length).fill(0);
+  return { kind: 'ipv6', value: joined([...before, ...zeros, ...after], 16n), text: canonical };
+}
+
+function groupsOf(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+}
+
+function joined(parts: readonly number[], bits: bigint): bigint {
+  return parts.reduce((value, part) => (value << bits) | BigInt(part), 0n);
 }
 
 /** ISATAP (RFC 5214 section 6.1): interface id `0:5efe` or `200:5efe`, then an IPv4 address, under any public prefix. */
-function isIsatap(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  const bytes = address.toByteArray();
-  return (
-    (bytes[8] === 0x00 || bytes[8] === 0x02) &&
-    bytes[9] === 0x00 &&
-    bytes[10] === 0x5e &&
-    bytes[11] === 0xfe
-  );
+function isIsatap({ value }: Address): boolean {
+  return ((value >> 32n) & 0xfdff_ffffn) === 0x5efen;
 }
 
 function ranges(texts: readonly string[]): readonly Range[] {
-  return texts.map((text) => ipaddr.parseCIDR(text));
+  return texts.map((text) => {
+    const [literal = '', bits = ''] = text.split('/');
+    const address = readAddress(literal);
+    assert(address !== null, 'a range is written as a strict address and its bits');
+    const freeBits = BigInt((address.kind === 'ipv4' ? 32 : 128) - Number(bits));
+    return { network: address.value >> freeBits, freeBits };
+  });
 }
 
-function inside(table: readonly Range[], address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  return table.some(([network, bits]) => address.match(network, bits));
+function inside(table: readonly Range[], { value }: Address): boolean {
+  return table.some(({ network, freeBits }) => value >> freeBits === network);
 }

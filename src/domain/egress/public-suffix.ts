@@ -4,7 +4,9 @@
  * top label is a suffix. The list comes with the bundle (scripts/lib/public-suffixes.ts) and is read at first use.
  * Pure. Called by alias.ts.
  */
+import { brotliDecompressSync } from 'node:zlib';
 import tree from 'weir:public-suffixes';
+import { assert } from '../../base/assert';
 
 interface Node {
   readonly isRule: boolean;
@@ -15,7 +17,7 @@ let list: Node | null = null;
 
 /** Whether `host` (lower-case ASCII, no trailing dot) is a name below a public suffix, or such a name's subdomain. */
 export function isRegistrable(host: string): boolean {
-  list ??= readTree(tree);
+  list ??= readTree(treeText());
   const labels = host.split('.').reverse();
   return labels.length > suffixLength(list, labels);
 }
@@ -36,17 +38,27 @@ function suffixLength(root: Node, labels: readonly string[]): number {
   return longest;
 }
 
-/** Reads the text of the build script: labels, `-` for "no rule", brackets for children. */
+function treeText(): string {
+  const compressed = Uint8Array.from(atob(tree), (char) => char.charCodeAt(0));
+  return new TextDecoder().decode(brotliDecompressSync(compressed));
+}
+
+/** Reads the text of the build script: a capital for what a label shares with its neighbour, `-` for "no rule", brackets for children. */
 function readTree(text: string): Node {
   const root: Node = { isRule: false, children: new Map() };
-  const path = [root];
-  for (const [token, label = '', close] of text.matchAll(/([^,()]+)|(\))|\(|,/g)) {
-    const parent = path.at(-1) ?? root;
-    if (close !== undefined) path.pop();
-    else if (token === '(') path.push([...parent.children.values()].at(-1) ?? root);
-    else if (label !== '') {
-      const isRule = !label.endsWith('-') || label === '-';
-      parent.children.set(isRule ? label : label.slice(0, -1), { isRule, children: new Map() });
+  const path = [{ node: root, label: '' }];
+  for (const [token, capital = '', rest = ''] of text.matchAll(/([A-Z])([^A-Z()]*)|[()]/g)) {
+    const above = path.at(-1);
+    assert(above !== undefined, 'every bracket of the tree is closed once');
+    const { node, label } = above;
+    if (token === ')') path.pop();
+    else if (token === '(') path.push({ node: node.children.get(label) ?? node, label: '' });
+    else {
+      const isRule = !rest.endsWith('-');
+      above.label =
+        label.slice(0, capital.charCodeAt(0) - 'A'.charCodeAt(0)) +
+        (isRule ? rest : rest.slice(0, -1));
+      node.children.set(above.label, { isRule, children: new Map() });
     }
   }
   return root;

@@ -7,7 +7,9 @@
 import { assert } from '../../base/assert';
 import { type Block, Purse } from './blocks';
 import { type LedgerConfig, noLimits } from './config';
-import type { EndedHold, Hold } from './holds';
+import { EndedHolds } from './ended-holds';
+import type { Hold } from './holds';
+import { IdMap } from './id-map';
 import { type Counter, Tally } from './tally';
 
 export class LedgerState {
@@ -21,9 +23,9 @@ export class LedgerState {
   purse = new Purse();
   config: LedgerConfig = noLimits;
   tally = new Tally();
-  open = new Map<string, Hold>();
+  open = new IdMap<Hold>();
   /** Holds that ended after the last snapshot; older ones are on disk only. */
-  ended = new Map<string, EndedHold>();
+  ended = new EndedHolds();
 
   get availableMicros(): number {
     return this.purse.availableMicros;
@@ -119,7 +121,7 @@ export function restoreSnapshot(text: string): LedgerState {
   state.config = snapshot.config;
   tally.day = snapshot.day;
   tally.settledTodayMicros = snapshot.settledTodayMicros;
-  tally.callsToday = new Map(snapshot.callsToday);
+  tally.callsToday = new IdMap(snapshot.callsToday);
   tally.budgets = snapshot.config.budgets.map((budget, index) => ({
     budget,
     values: new Map(snapshot.counters[index]),

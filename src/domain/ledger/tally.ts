@@ -5,6 +5,7 @@
  * Must never: count a refused call. Pure. Called by `transitions.ts`; judged by `caps.ts`.
  */
 import type { Budget } from './config';
+import { IdMap } from './id-map';
 import type { Tags } from './operations';
 
 /** One day, milliseconds; days of Unix time are UTC days. */
@@ -35,7 +36,7 @@ export interface Counted {
 export class Tally {
   day = 0;
   settledTodayMicros = 0;
-  callsToday = new Map<string, number>();
+  callsToday = new IdMap<number>();
   budgets: readonly BudgetCounters[] = [];
 
   /** Begins a new day when `atMs` is in one. */
@@ -44,7 +45,7 @@ export class Tally {
     if (day <= this.day) return;
     this.day = day;
     this.settledTodayMicros = 0;
-    this.callsToday = new Map();
+    this.callsToday = new IdMap();
     for (const { budget, values } of this.budgets) {
       if (budget.window === 'day') rollValues(values);
     }

@@ -15,6 +15,11 @@ import {
   hostnameCharsMax,
   hostnameLabelCharsMax,
   idleTimeoutMaxMs,
+  ledgerAmountMicrosMax,
+  ledgerBudgetRulesMax,
+  ledgerBudgetsMax,
+  ledgerIdCharsMax,
+  ledgerTagCharsMax,
   nameCharsMax,
   noteCharsMax,
   pathCharsMax,
@@ -87,6 +92,22 @@ const hostOf = (size: number): string => {
   const labels = `${text(50)}.`.repeat(8).slice(0, size - '.example.org'.length);
   return `${labels.replace(/\.$/, 'a')}.example.org`;
 };
+
+const noLimit = { spend_max_micros: null, calls_max: null } as const;
+/** A tenant with budgets; nothing else of it matters. */
+const budgeted = (budgets: readonly object[]) => ({ name: 'budgeted', budgets });
+const budget = (dimension: string, values: readonly object[] = []) => ({
+  dimension,
+  window: 'day',
+  ...noLimit,
+  values,
+});
+const ofTenant = (
+  limit: string,
+  max: number,
+  field: RegExp,
+  body: (size: number) => object,
+): Attack => ({ limit, max, path: '/tenants', field, body });
 
 /** Every attack. */
 export const attacks: readonly Attack[] = [
@@ -212,4 +233,36 @@ export const attacks: readonly Attack[] = [
     field: /^limit$/,
     body: (n) => ({ limit: n }),
   },
+  {
+    limit: 'ledgerAmountMicrosMax',
+    max: ledgerAmountMicrosMax,
+    path: '/ledger/topups',
+    field: /^micros$/,
+    body: (n) => ({ id: 'large', micros: n }),
+  },
+  {
+    limit: 'ledgerIdCharsMax',
+    max: ledgerIdCharsMax,
+    path: '/ledger/topups',
+    field: /^id$/,
+    body: (n) => ({ id: text(n), micros: 1 }),
+  },
+  ofTenant('ledgerAmountMicrosMax of a cap', ledgerAmountMicrosMax, /^daily_cap_micros$/, (n) => ({
+    name: 'capped',
+    daily_cap_micros: n,
+  })),
+  ofTenant('ledgerBudgetsMax', ledgerBudgetsMax, /^budgets$/, (n) =>
+    budgeted(list(n, (i) => budget(`d${i}`))),
+  ),
+  ofTenant('ledgerBudgetRulesMax', ledgerBudgetRulesMax, /^budgets\.0\.values$/, (n) =>
+    budgeted([
+      budget(
+        'team',
+        list(n, (i) => ({ value: `v${i}` })),
+      ),
+    ]),
+  ),
+  ofTenant('ledgerTagCharsMax', ledgerTagCharsMax, /^budgets\.0\.dimension$/, (n) =>
+    budgeted([budget(text(n))]),
+  ),
 ];

@@ -2,6 +2,7 @@
  * The stand of the bounds proof, and what a refusal has to look like. Called by the tables beside
  * this file.
  */
+import { resolveSrcModules } from '../../../scripts/lib/src-modules.ts';
 import type { Gateway } from '../../support/gateway.ts';
 import { same } from '../../support/proof.ts';
 import { headerOf, type RawAnswer } from '../../support/raw-client.ts';
@@ -27,6 +28,23 @@ export function refused(answer: RawAnswer, status: number, code: string): Record
   const problem = JSON.parse(answer.body.toString());
   same(problem.type, `urn:weir:problem:${code}`, 'type');
   return problem;
+}
+
+let canImport = false;
+
+/** From here on modules of `src/` can be imported, for what no request reaches. */
+export function openSrc(): void {
+  if (!canImport) resolveSrcModules();
+  canImport = true;
+}
+
+/**
+ * A module of `src/` by its path. The caller says what it uses of it: the Worker's own types are not
+ * known to Node.
+ */
+export async function srcModule<T>(path: string): Promise<T> {
+  openSrc();
+  return (await import(new URL(`../../../src/${path}.ts`, import.meta.url).href)) as T;
 }
 
 /** A body with its length. */

@@ -1,6 +1,6 @@
 /**
  * The limits of the wire: at each a call reaches its origin, beyond it it is refused and does not.
- * Called by test/proofs/bounds.ts.
+ * Called by test/proofs/bounds.ts; its attack serves metered.ts too.
  */
 import net from 'node:net';
 import {
@@ -16,7 +16,12 @@ import { exchange, RawConnection } from '../../support/raw-client.ts';
 import { chunked, type Named, nested, object, refused, type Stand, sized } from './stand.ts';
 
 /** A call with exact bytes behind the key's header. */
-function calling({ scenario }: Stand, target: string, tail = '\r\n', method = 'GET'): string {
+export function calling(
+  { scenario }: Stand,
+  target: string,
+  tail = '\r\n',
+  method = 'GET',
+): string {
   return `${method} ${target} HTTP/1.1\r\nHost: gw\r\nX-Weir-Key: ${scenario.token}\r\n${tail}`;
 }
 
@@ -24,7 +29,7 @@ function calling({ scenario }: Stand, target: string, tail = '\r\n', method = 'G
  * Runs an attack: at the limit the origin is asked, beyond it the call is refused and the origin is
  * not.
  */
-async function wire(
+export async function wire(
   stand: Stand,
   request: (size: number) => string,
   limit: { readonly max: number; readonly status: number; readonly code: string },
@@ -38,7 +43,8 @@ async function wire(
 }
 
 /** What is refused by its declared length is answered before its body: workerd closes on what it does not read, and that reset may overtake the answer. */
-const headOf = (request: string): string => request.slice(0, request.indexOf('\r\n\r\n') + 4);
+export const headOf = (request: string): string =>
+  request.slice(0, request.indexOf('\r\n\r\n') + 4);
 
 const filled = (start: string, size: number): string => start + 'a'.repeat(size - start.length);
 

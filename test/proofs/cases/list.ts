@@ -1,9 +1,8 @@
 /**
  * The shared list of cases, read at run time: one fault of a real gateway a line.
- * Promises: a list that is not there is a failure with one sentence, never a silent pass.
- * Called by ../cases.ts.
+ * Promises: a list that is not there is one sentence, never a silent pass. Called by ../cases.ts.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 /** What this proof reads of a case. */
@@ -13,15 +12,18 @@ export interface SharedCase {
   readonly right: string;
 }
 
-/** Where the list is: `WEIR_CASES`, or beside the repository. */
-export const casesFile = (): string =>
-  path.resolve(process.env.WEIR_CASES ?? '../shared/cases/cases.jsonl');
+/** Where the list is: `WEIR_CASES` (a file or its folder), or beside the repository. */
+function casesFile(): string {
+  const place = path.resolve(process.env.WEIR_CASES ?? '../shared/cases');
+  const isFolder = existsSync(place) && statSync(place).isDirectory();
+  return isFolder ? path.join(place, 'cases.jsonl') : place;
+}
 
 /** The cases of these kinds, in the order of the list; a text says why there are none. */
 export function casesOf(kinds: readonly string[]): readonly SharedCase[] | string {
   const file = casesFile();
   if (!existsSync(file))
-    return `The shared cases are not at ${path.relative('.', file)}: set WEIR_CASES to cases.jsonl.`;
+    return `there is no ${path.relative('.', file)}: set WEIR_CASES to the folder of cases.jsonl`;
   const all = readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line.trim() !== '')

@@ -3,7 +3,7 @@
  * is src/worker.ts as it is deployed.
  * `GET /gate/{before|behind|open}/{tenant id}`: from now on this tenant's batches wait before they
  * reach its object, or between the object's commit and its answer, until the gate is open; so that a
- * client can leave in exactly that moment. Bundled by the disconnect-money proof; never part of the
+ * client can leave in exactly that moment. `GET /gate/waiting/{tenant id}` tells how many wait. Bundled by the disconnect-money proof; never part of the
  * product.
  */
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
@@ -18,12 +18,17 @@ type Stub = DurableObjectStub<OrgLedger>;
 
 /** The gates that are shut, by tenant. */
 const gates = new Map<string, string>();
+/** Batches that wait, by tenant. */
+const waiting = new Map<string, number>();
 /** How often a batch looks at its gate, milliseconds. */
 const lookMs = 5;
 
 /** A promise of another request must not be awaited: each batch looks for itself. */
 async function passes(gate: 'before' | 'behind', tenantId: string): Promise<void> {
+  const count = (by: number) => waiting.set(tenantId, (waiting.get(tenantId) ?? 0) + by);
+  count(1);
   while (gates.get(tenantId) === gate) await scheduler.wait(lookMs);
+  count(-1);
 }
 
 /** A stub whose batches stop at the gates. */
@@ -58,8 +63,9 @@ function gatedBindings(from: Bindings): Bindings {
 
 /** Obeys a control path; `null` for every other request. */
 function control(url: string): Response | null {
-  const [, gate, tenantId = ''] = /\/gate\/(before|behind|open)\/(\w+)$/.exec(url) ?? [];
+  const [, gate, tenantId = ''] = /\/gate\/(before|behind|open|waiting)\/(\w+)$/.exec(url) ?? [];
   if (gate === undefined) return null;
+  if (gate === 'waiting') return new Response(String(waiting.get(tenantId) ?? 0));
   gates.set(tenantId, gate);
   return new Response(null, { status: 204 });
 }

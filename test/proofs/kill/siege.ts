@@ -8,18 +8,13 @@ import { answers, type Plan, streams, type VendorCall } from '../../support/pric
 import { holds } from '../../support/proof.ts';
 import { headerOf, type RawAnswer } from '../../support/raw-client.ts';
 
-/** What a kill waits for: that so many more … */
-const phases = [
-  'sent by the client',
-  'arrived at the vendor',
-  'done by the vendor',
-  'answered',
-] as const;
+/** What a kill waits for: that so many more calls are … */
+const phases = ['sent', 'arrived', 'done', 'answered'] as const;
 type Phase = (typeof phases)[number];
 
 /** Calls that are open at a time, and how many at most of one phase a kill waits for. */
-const width = 16;
-const countMax = 40;
+const width = 24;
+const countMax = 150;
 /** Longest time from the event to the kill, and of the vendor's work, milliseconds. */
 const lagMaxMs = 40;
 const workMaxMs = 30;
@@ -46,14 +41,21 @@ export class Siege {
   readonly kills = new Map<Phase, number>();
   /** Calls of which the client never got the whole answer. */
   cutOff = 0;
-  readonly #random: () => number;
+  /** Where each kill fell: what it waited for, how many more, milliseconds after that. */
+  readonly points: string[] = [];
+  /** Of their own, so that a seed gives the same points whatever the order of the load. */
+  readonly #aim: () => number;
+  readonly #load: () => number;
+  readonly #vendor: () => number;
   #sent = 0;
   #answered = 0;
 
   constructor(world: MoneyWorld, tenant: MoneyTenant, seed: number) {
     this.world = world;
     this.tenant = tenant;
-    this.#random = mulberry32(seed);
+    this.#aim = mulberry32(seed);
+    this.#load = mulberry32(seed + 1_000_000);
+    this.#vendor = mulberry32(seed + 2_000_000);
     world.origin.plan((call) => this.#work(call));
   }
 
@@ -62,11 +64,11 @@ export class Siege {
       await this.#round();
       await this.world.restart();
     }
-    return this.summary();
+    return `${this.summary()}; points: ${this.points.join(' ')}`;
   }
 
   summary(): string {
-    const by = [...this.kills].map(([phase, n]) => `${n} with more ${phase}`).join(', ');
+    const by = [...this.kills].map(([phase, n]) => `${n} when some were ${phase}`).join(', ');
     return `${this.calls.length} calls, ${this.cutOff} cut off; kills: ${by}`;
   }
 
@@ -97,9 +99,11 @@ export class Siege {
 
   /** Load, a kill, and the end of every call. */
   async #round(): Promise<void> {
-    const phase = pick(this.#random, phases);
-    const wanted = this.#count(phase) + 1 + Math.floor(this.#random() * countMax);
-    const lagMs = Math.floor(this.#random() * (lagMaxMs + 1));
+    const phase = pick(this.#aim, phases);
+    const more = 1 + Math.floor(this.#aim() * countMax);
+    const lagMs = Math.floor(this.#aim() * (lagMaxMs + 1));
+    this.points.push(`${phase}+${more}+${lagMs}ms`.replaceAll(' ', '_'));
+    const wanted = this.#count(phase) + more;
     let over = false;
     const again = this.unanswered().slice(-retriesMax);
     const workers = Array.from({ length: width }, async (_, i) => {
@@ -116,11 +120,11 @@ export class Siege {
   #count(phase: Phase): number {
     const { origin } = this.world;
     switch (phase) {
-      case 'sent by the client':
+      case 'sent':
         return this.#sent;
-      case 'arrived at the vendor':
+      case 'arrived':
         return origin.calls.length;
-      case 'done by the vendor':
+      case 'done':
         return origin.completed();
       case 'answered':
         return this.#answered;
@@ -130,8 +134,8 @@ export class Siege {
   #newCall(): Attacked {
     const one: Attacked = {
       caseId: newCase(),
-      endpoint: pick(this.#random, endpoints),
-      isKeyed: this.#random() < 0.5,
+      endpoint: pick(this.#load, endpoints),
+      isKeyed: this.#load() < 0.5,
       answer: null,
     };
     this.calls.push(one);
@@ -163,7 +167,7 @@ export class Siege {
 
   /** The vendor works for a moment; what it does costs the same on every endpoint. */
   async #work(call: VendorCall): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, this.#random() * workMaxMs));
+    await new Promise((resolve) => setTimeout(resolve, this.#vendor() * workMaxMs));
     const plan: Plan = call.request.target.includes('/stream')
       ? streams(callMicros)
       : answers(callMicros);

@@ -71,17 +71,18 @@ export const verdicts: readonly Verdict[] = [
       const listed = new Set(reviews.filter((r) => r.closed_by === null).map(({ id }) => id));
       const sums = { settled: 0, review: 0, neverDone: 0 };
       const booked = new Map<string, number>();
-      for (const [id, { caseId, chargedMicros, ends }] of all) {
+      for (const [id, { caseId, chargedMicros, ends, late }] of all) {
         const done = origin.completions(caseId);
-        if (ends[0] === 'settle') {
+        const isSettled = ends[0] === 'settle' || late > 0;
+        if (isSettled) {
           same([done > 0, chargedMicros], [true, callMicros], `${id} of ${caseId}: done, charged`);
           sums.settled += chargedMicros;
-        } else {
-          same(listed.has(id), ends[0] === 'expire', `${id} (${ends[0]}) is listed for review`);
         }
+        const isListed = ends[0] === 'expire' && !isSettled;
+        same(listed.has(id), isListed, `${id} (${ends[0]}) is listed for review`);
         // A hold that expired before its call reached the vendor owes nothing.
-        if (ends[0] === 'expire' && done === 0) sums.neverDone += 1;
-        else if (ends[0] === 'expire') sums.review += callMicros;
+        if (isListed && done === 0) sums.neverDone += 1;
+        else if (isListed) sums.review += callMicros;
         if (ends[0] !== 'release') booked.set(caseId, (booked.get(caseId) ?? 0) + 1);
       }
       for (const caseId of origin.cases()) {
@@ -100,18 +101,24 @@ export const verdicts: readonly Verdict[] = [
     async (siege) => {
       const { origin, isolates } = siege.world;
       const keyed = siege.calls.filter(({ isKeyed }) => isKeyed);
-      let replays = 0;
+      const seen = { replays: 0, lostStreams: 0 };
       for (const [i, one] of keyed.entries()) {
-        const isAnswered = one.answer !== null;
+        const wasAnswered = one.answer !== null;
         const answer = await siege.send(one, i % isolates.ports.length);
         holds(answer !== null, `${one.caseId}: no answer`);
         siege.take(one, answer);
-        if (isAnswered) holds(isReplay(answer), `${one.caseId} was answered, and is no replay`);
-        replays += Number(isReplay(answer));
+        if (isReplay(answer)) seen.replays += 1;
+        else if (wasAnswered) {
+          // The last bytes of a stream are out before its record is on disk.
+          const isStream = one.endpoint === 'lab.stream';
+          const isUnknown = refusalOf(answer) === 'idempotency.outcome_unknown';
+          holds(isStream && isUnknown, `${one.caseId} of ${one.endpoint}: ${answer.statusLine}`);
+          seen.lostStreams += 1;
+        }
         holds(origin.arrivals(one.caseId) <= 1, `${one.caseId} was executed twice`);
       }
-      holds(replays > 0, 'nothing was replayed: nothing was proven');
-      return `${keyed.length} keys, ${replays} replayed`;
+      holds(seen.replays > 0, 'nothing was replayed: nothing was proven');
+      return `${keyed.length} keys, ${seen.replays} replayed, ${seen.lostStreams} streams whose end was seen and not recorded`;
     },
   ],
   [
@@ -120,7 +127,9 @@ export const verdicts: readonly Verdict[] = [
       await siege.tenant.ended(endedWithinMs);
       const records = new Map((await siege.tenant.records()).map((r) => [r.key, r]));
       let unknown = 0;
-      for (const one of siege.unanswered()) {
+      const keyed = siege.calls.filter(({ isKeyed }) => isKeyed);
+      for (const one of keyed) {
+        if (one.answer !== null && records.get(one.caseId)?.state !== 'unknown') continue;
         const answer = await siege.send(one, 0);
         const code = answer === null ? 'no answer' : refusalOf(answer);
         same(code, 'idempotency.outcome_unknown', `${one.caseId}, tried again`);

@@ -58,6 +58,12 @@ export const streams: readonly StreamShape[] = [
     'id: 7\ndata: {"usage":{"prompt_tokens":17,\n: ping\ndata:"completion_tokens":29}}\n\n',
     data('[DONE]'),
   ),
+  chat(
+    'CRLF, usage over two data lines',
+    data(delta('a'), '\r\n'),
+    'data: {"usage":{"prompt_tokens":17,\r\ndata: "completion_tokens":29}}\r\n\r\n',
+    data('[DONE]', '\r\n'),
+  ),
   chat('no final blank line, no [DONE]', data(delta('a')), `data: ${chatUsage}`, ''),
   {
     name: 'running totals in two events, message_stop',
@@ -67,6 +73,9 @@ export const streams: readonly StreamShape[] = [
     after: bytes(named('message_stop', '{"type":"message_stop"}')),
   },
 ];
+
+/** The plainest of them. */
+export const [plain] = streams as [StreamShape];
 
 /** All bytes of a stream. */
 export const wholeOf = ({ before, usage, after }: StreamShape): Buffer =>

@@ -47,7 +47,16 @@ export const cases: readonly Case[] = [
     refusal: insufficient(40, callMicros),
   },
   {
-    name: 'the same with 5 tags, 3 budgets and a daily cap that would allow more: 1 and 199 × 402',
+    name: 'balance 100, 200 calls of 60 through isolates that never heard of the tenant: 1 and 199 × 402',
+    ...common,
+    ...paid(100, callMicros, 1),
+    tenant: { topUpMicros: 100 },
+    isCold: true,
+    call: {},
+    refusal: insufficient(40, callMicros),
+  },
+  {
+    name: 'balance 100 with 5 tags, 3 budgets and a daily cap that would allow more: 1 and 199 × 402',
     ...common,
     ...paid(100, callMicros, 1),
     tenant: {

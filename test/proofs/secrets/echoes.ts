@@ -6,7 +6,7 @@ import zlib from 'node:zlib';
 import { holds, type Row, same } from '../../support/proof.ts';
 import { readAnswer } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
-import { callOf, type Kind, kinds, type Scene, search, send } from './scene.ts';
+import { callOf, freeKinds, type Kind, kinds, type Scene, search, send } from './scene.ts';
 import { spellings } from './spellings.ts';
 import { answerOf, echoPath, type Place } from './vendor.ts';
 
@@ -87,6 +87,13 @@ function boundValue(scene: Scene, kind: Kind, raw: string, target: string): bool
       return line('x-field') === value;
     case 'platform_setting':
       return line('x-setting') === value;
+    case 'account':
+      return line('x-account-key') === value;
+    case 'account_post':
+      return (
+        new URL(target, 'http://o').searchParams.get('apikey') === value &&
+        JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4)).api_key === value
+      );
   }
 }
 
@@ -190,14 +197,13 @@ function sweepRow(scene: Scene, sweep: Sweep, indexes: readonly number[]): Row {
 
 const upgrade =
   'Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
-const webSocketKinds = kinds.filter((kind) => kind !== 'json');
 
 function upgradeRow(scene: Scene): Row {
   return {
     name: 'headers of an accepted WebSocket handshake (101): no credential',
     async run() {
       const leaks: string[] = [];
-      for (const kind of webSocketKinds) {
+      for (const kind of freeKinds) {
         const path = echoPath(101, 0, 'upgrade');
         const bytes = await send(scene, callOf(kind, path, upgrade));
         same(readAnswer(bytes, 'GET', 'fin').status, 101, 'the handshake');
@@ -213,7 +219,7 @@ function refusedUpgradeRow(scene: Scene): Row {
     name: 'a refused WebSocket handshake (403) with the credential in body and headers: none leaves',
     async run() {
       const leaks: string[] = [];
-      for (const kind of webSocketKinds) {
+      for (const kind of freeKinds) {
         for (const place of ['body', 'challenge'] as const)
           leaks.push(
             ...(await echoed(scene, kind, { status: 403, spelling: 0, place, head: upgrade })),
@@ -229,7 +235,7 @@ function headRow(scene: Scene): Row {
     name: 'HEAD with an error status and an echo in a header: no credential',
     async run() {
       const leaks: string[] = [];
-      for (const kind of webSocketKinds) {
+      for (const kind of freeKinds) {
         const path = `/call/${kind}${echoPath(400, 0, 'header')}`;
         leaks.push(...search(scene, await send(scene, { method: 'HEAD', path }), path));
         // The vendor writes a body that HEAD must not have; its connection is of no more use.

@@ -1,14 +1,18 @@
 /**
- * What every secrets row works on: a gateway, one upstream per binding kind, each with a canary of its own, an echoing vendor, an origin
- * that no credential may reach, and the witness that searches whatever leaves.
+ * What every secrets row works on: a gateway, one upstream per binding kind and one catalog provider per platform account, each with a
+ * canary of its own, an echoing vendor, an origin that no credential may reach, and the witness that searches whatever leaves.
  * Promises: a canary has characters that every encoder escapes, and a random core that is a leak by itself.
  */
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { freePorts } from '../../../scripts/lib/ports.ts';
 import { type DohStub, publicName, startDohStub } from '../../support/doh-stub.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type Canary, type Leak, leaksIn } from '../../support/leak-detector.ts';
+import { writeCatalog } from '../../support/money-world-catalog.ts';
 import { RawConnection } from '../../support/raw-client.ts';
 import {
   type OriginConnection,
@@ -17,10 +21,18 @@ import {
 } from '../../support/recording-origin.ts';
 import { makeScenario, type Scenario } from '../../support/scenario.ts';
 import { operatorKey, testBindings } from '../../support/test-env.ts';
+import {
+  accountCall,
+  accountFiles,
+  accountKinds,
+  isAccount,
+  settingOf,
+  unapprovedHost,
+} from './account.ts';
 import { answerOf } from './vendor.ts';
 
-/** Every way in which a secret is bound. */
-export const kinds = [
+/** Every way in which a secret is bound to an upstream. */
+const boundKinds = [
   'api_key',
   'bearer',
   'basic',
@@ -30,7 +42,14 @@ export const kinds = [
   'secret_field',
   'platform_setting',
 ] as const;
+type BoundKind = (typeof boundKinds)[number];
+
+/** Every way in which a secret reaches the vendor; the last ones are keys of platform accounts, on the metered road. */
+export const kinds = [...boundKinds, ...accountKinds] as const;
 export type Kind = (typeof kinds)[number];
+
+/** Kinds whose calls need no body and can be any method, a WebSocket too. */
+export const freeKinds = boundKinds.filter((kind) => kind !== 'json');
 
 export interface Scene {
   readonly gateway: Gateway;
@@ -40,8 +59,8 @@ export interface Scene {
   /** Registered too, without a credential; nothing secret may arrive here. */
   readonly elsewhere: RecordingOrigin;
   readonly canaries: Readonly<Record<Kind, Canary>>;
-  /** The Weir key, the operator's key, the master key, a secret that is stored and never bound. */
-  readonly others: readonly Canary[];
+  /** The Weir keys, the operator's key, the master key, a secret that is stored and never bound. */
+  readonly others: Canary[];
   readonly closedPort: number;
   /** Answers a TLS handshake in plain text. */
   readonly plainPort: number;
@@ -49,21 +68,25 @@ export interface Scene {
   /** How far each connection of an origin was read. */
   readonly read: Map<OriginConnection, number>;
   readonly searchedBytes: { count: number };
+  /** Where workerd keeps D1, the ledgers and the replay bodies. */
+  readonly state: string;
   readonly dispose: () => Promise<void>;
 }
 
 const core = (): string => randomBytes(15).toString('base64').replace(/[+/=]/g, 'x');
 
 /** Header values must be printable ASCII; the others get characters beyond it. */
-function canaryOf(name: string, tail = ''): Canary {
+export function canaryOf(name: string, tail = ''): Canary {
   const random = core();
   return { name, core: random, value: `q9"/<&'+=%z@${random} e${tail}` };
 }
 
-/** Starts everything and registers one upstream per kind, `/call/{kind}/…`. */
+const beyondAscii: ReadonlySet<Kind> = new Set(['query', 'json', 'account_post']);
+
+/** Starts everything, registers one upstream per kind, `/call/{kind}/…`, and writes the catalog of the accounts. */
 export async function setScene(): Promise<Scene> {
   const canaries = Object.fromEntries(
-    kinds.map((kind) => [kind, canaryOf(kind, kind === 'query' || kind === 'json' ? ' ü☃' : '')]),
+    kinds.map((kind) => [kind, canaryOf(kind, beyondAscii.has(kind) ? ' ü☃' : '')]),
   ) as Record<Kind, Canary>;
   const [dns, vendor, elsewhere] = await Promise.all([
     startDohStub(),
@@ -73,14 +96,21 @@ export async function setScene(): Promise<Scene> {
   const [closedPort = 0] = await freePorts(1);
   const plain = await startPlain();
   vendor.answer((request) => answerOf(request, { canaries, elsewhere: elsewhere.authority }));
+  const state = mkdtempSync(join(tmpdir(), 'weir-secrets-'));
   const gateway = await startGateway({
     isolates: 2,
+    persist: state,
     allow: [vendor.port, elsewhere.port, closedPort, plain.port].map((port) => `127.0.0.1:${port}`),
     bindings: {
       EGRESS_RESOLVER: dns.url,
-      PLATFORM_SETTINGS: JSON.stringify({ vendor: canaries.platform_setting.value }),
+      GATEWAY_HOSTS: `gateway.test,${unapprovedHost}`,
+      PLATFORM_SETTINGS: JSON.stringify({
+        vendor: canaries.platform_setting.value,
+        ...Object.fromEntries(accountKinds.map((kind) => [settingOf(kind), canaries[kind].value])),
+      }),
     },
   });
+  await writeCatalog(await gateway.db(), vendor.authority, accountFiles(vendor.authority));
   const scenario = await makeScenario(gateway);
   const unbound = canaryOf('a stored secret that nothing is bound to');
   const scene: Scene = {
@@ -96,14 +126,17 @@ export async function setScene(): Promise<Scene> {
     found: [],
     read: new Map(),
     searchedBytes: { count: 0 },
+    state,
     async dispose() {
       await gateway.dispose();
+      rmSync(state, { recursive: true, force: true });
       await Promise.all([dns.close(), vendor.close(), elsewhere.close(), plain.close()]);
     },
   };
   dns.script('*', publicName);
   await scenario.secret('unbound', unbound.value);
-  for (const kind of kinds) await registered(scene, kind);
+  for (const kind of boundKinds) await registered(scene, kind);
+  await toppedUp(scene, scenario.tenantId, 1_000_000_000);
   const open = { name: 'elsewhere', alias: 'elsewhere', scheme: 'http' };
   await scenario.upstream({ ...open, endpoints: [{ host: '127.0.0.1', port: elsewhere.port }] });
   return scene;
@@ -138,13 +171,13 @@ export const allCanaries = (scene: Scene): readonly Canary[] => [
 ];
 
 /** What is stored for a kind: basic wants a pair, secret_field a JSON document. */
-export function storedValue(kind: Kind, canary: Canary): string {
+function storedValue(kind: BoundKind, canary: Canary): string {
   if (kind === 'basic') return `user:${canary.value}`;
   return kind === 'secret_field' ? JSON.stringify({ token: canary.value, id: 7 }) : canary.value;
 }
 
 /** The binding of a kind, as a registration sends it. */
-export function bindingOf(kind: Kind, secret: string): Record<string, string> {
+export function bindingOf(kind: BoundKind, secret: string): Record<string, string> {
   switch (kind) {
     case 'api_key':
       return { location: 'header', name: 'x-vendor-key', secret };
@@ -171,7 +204,21 @@ export function bindingOf(kind: Kind, secret: string): Record<string, string> {
   }
 }
 
-async function registered(scene: Scene, kind: Kind): Promise<void> {
+let credits = 0;
+
+/** Books money for a tenant, micro-USD. */
+export async function toppedUp(
+  { gateway }: Pick<Scene, 'gateway'>,
+  tenantId: string,
+  micros: number,
+): Promise<void> {
+  credits += 1;
+  const path = `/api/v1/ledger/topups?tenant=${tenantId}`;
+  const { status, body } = await gateway.api('POST', path, { id: `pay-${credits}`, micros });
+  if (status >= 300) throw new Error(`POST ${path}: ${status} ${JSON.stringify(body)}`);
+}
+
+async function registered(scene: Scene, kind: BoundKind): Promise<void> {
   const { scenario, vendor } = scene;
   const name = kind.replace('_', '-');
   const stored = storedValue(kind, scene.canaries[kind]);
@@ -231,8 +278,9 @@ export async function send(scene: Scene, sent: Sent): Promise<Buffer> {
 const isSwitched = (bytes: Buffer): boolean =>
   bytes.subarray(0, 13).toString() === 'HTTP/1.1 101 ' && bytes.includes('\r\n\r\n');
 
-/** A call of a kind's upstream; the json kind needs a JSON body. */
+/** A call of a kind's upstream or catalog row; the json kinds need a JSON body. */
 export function callOf(kind: Kind, path: string, head = ''): Sent {
+  if (isAccount(kind)) return accountCall(kind, path, head);
   if (kind !== 'json') return { path: `/call/${kind}${path}`, head };
   const type = 'Content-Type: application/json\r\n';
   return { method: 'POST', path: `/call/json${path}`, head: head + type, body: '{"a":1}' };

@@ -17,11 +17,12 @@ import {
   startOrigin,
 } from '../../support/recording-origin.ts';
 import { makeScenario, type Scenario } from '../../support/scenario.ts';
+import { meterAccount, writeMeterCatalog } from './meter-catalog.ts';
 
 /** One numbered row of docs/relay-contract.md and what shows it. */
 export interface WireRow {
   readonly n: number;
-  readonly kind: 'change' | 'kept' | 'refusal' | 'residue';
+  readonly kind: 'change' | 'kept' | 'refusal' | 'residue' | 'platform';
   /** Cases of the shared list that it shows. */
   readonly cases?: readonly string[];
   readonly title: string;
@@ -114,10 +115,13 @@ export async function startStand(short: boolean): Promise<Stand> {
     ],
     bindings: {
       CLIENT_IP_HEADERS: 'x-edge-client',
-      PLATFORM_SETTINGS: JSON.stringify({ vendor_id: 'platform-0123456789' }),
+      PLATFORM_SETTINGS: JSON.stringify({ vendor_id: 'platform-0123456789', ...meterAccount }),
     },
   });
+  await writeMeterCatalog(gateway, origin.authority);
   const tenant = await makeScenario(gateway);
+  const money = { id: 'wire', micros: 1_000_000 };
+  await gateway.api('POST', `/api/v1/ledger/topups?tenant=${tenant.tenantId}`, money);
   let made = 0;
   const register: Stand['register'] = async (fields = {}) => {
     made += 1;

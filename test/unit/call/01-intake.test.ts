@@ -53,6 +53,18 @@ describe('what the caller named', () => {
     expect(accepted(target)).toMatchObject({ target: named, path, query, surface: 'call' });
   });
 
+  it.each([
+    ['/catalog/call/vendor.search', 'vendor.search', '', null],
+    ['/catalog/call/vendor.search?user=a', 'vendor.search', '', 'user=a'],
+    ['/catalog/call/vendor.search/', 'vendor.search', '/', null],
+    ['/catalog/call/Vendor.Search/x', 'Vendor.Search', '/x', null],
+    ['/catalog/call/https://api.t/v1', 'https:', '//api.t/v1', null],
+    ['/catalog/call/', '', '', null],
+  ])('%s on /catalog/call is an id, whatever it looks like', (target, id, path, query) => {
+    const call = accepted(target, { surface: 'catalog' });
+    expect(call).toMatchObject({ target: { kind: 'catalog', id }, path, query });
+  });
+
   it('an alias is read in lower case', () => {
     const call = accepted('/proxy/API.T/v1', { surface: 'proxy' });
     expect(call).toMatchObject({ target: { kind: 'alias', alias: 'api.t' }, path: '/v1' });
@@ -165,6 +177,36 @@ describe('headers', () => {
       'x-weir-key',
       'x-hop',
     ]);
+  });
+
+  it('of a metered call are read, and are ours to drop; the caller’s own key is not', () => {
+    const headers = {
+      'idempotency-key': 'k1',
+      'x-weir-meta': 'team=a, env=prod',
+      'x-weir-max-cost-micro': '70',
+      'x-weir-keep-reported-charge': '1',
+    };
+    const call = accepted('/call/api', { headers });
+    expect(call.tags).toEqual(['team', 'a', 'env', 'prod']);
+    expect(call.headers).toMatchObject({
+      idempotencyKey: 'k1',
+      maxCostMicro: '70',
+      keepsReportedCharge: true,
+    });
+    expect([...call.headers.drop].sort()).toEqual([
+      'x-weir-keep-reported-charge',
+      'x-weir-key',
+      'x-weir-max-cost-micro',
+      'x-weir-meta',
+    ]);
+  });
+
+  it.each([
+    ['no pair', 'team', { pair: 1, reason: 'not_a_pair' }],
+    ['one name twice', 'a=1,a=2', { pair: 2, reason: 'repeated_key' }],
+  ])('of tags with %s are refused at the door', (_, meta, fault) => {
+    const refusal = { code: 'meta.invalid', ...fault };
+    expect(take('/call/api', { headers: { 'x-weir-meta': meta } })).toEqual(refusal);
   });
 
   it('name the target host', () => {

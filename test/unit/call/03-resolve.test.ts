@@ -8,7 +8,21 @@ import type { IdentifiedCall } from '../../../src/call/call';
 import type { Upstream } from '../../../src/domain/catalog/upstream';
 import type { TargetUrl } from '../../../src/domain/egress/target-url';
 import type { Refusal } from '../../../src/domain/refusal';
-import { downTenant, identified, key, route, scan, tenant, unavailable, upstream } from './calls';
+import {
+  backgroundOf,
+  downTenant,
+  identified,
+  key,
+  route,
+  scan,
+  tenant,
+  unavailable,
+  upstream,
+} from './calls';
+import { catalogPorts } from './catalog-ports';
+
+/** No name here is a catalog id: the catalog must not be asked. */
+const noCatalog = catalogPorts(null).ports;
 
 const url: TargetUrl = {
   scheme: 'https',
@@ -26,12 +40,12 @@ const byUrl = (found: readonly Upstream[], path: string, parts: Partial<Identifi
   among(found, { target: { kind: 'url', url }, path, ...parts });
 
 async function refusalOf(call: IdentifiedCall): Promise<Refusal | null> {
-  const result = await resolve(call);
+  const result = await resolve(call, noCatalog, backgroundOf());
   return result.ok ? null : result.error;
 }
 
 async function chosen(call: IdentifiedCall) {
-  const result = await resolve(call);
+  const result = await resolve(call, noCatalog, backgroundOf());
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
@@ -94,7 +108,7 @@ describe('routes', () => {
 
   it.each(['/v10', '/v1%2f..', '/%76%32', '//v1/x'])('%s is not below /v1', async (path) => {
     const two = upstream({ routes: [route({ path: '/v1' }), route({ id: 'rte_2', path: '/v2' })] });
-    const result = await resolve(among([two], { path }));
+    const result = await resolve(among([two], { path }), noCatalog, backgroundOf());
     expect(result.ok && result.value.route?.id === 'rte_1').toBe(false);
   });
 });

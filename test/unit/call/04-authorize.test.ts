@@ -1,11 +1,33 @@
 /** 04 authorize: role and lists, deny rules, pure guards, in that order. */
 import { describe, expect, it } from 'vitest';
-import { jsonBindingBodyBytesMax } from '../../../src/base/limits';
+import {
+  jsonBindingBodyBytesMax,
+  keyedBodyBytesMax,
+  meteredBodyBytesMax,
+} from '../../../src/base/limits';
 import { err, ok } from '../../../src/base/result';
 import { authorize } from '../../../src/call/04-authorize';
-import type { ResolvedCall } from '../../../src/call/call';
+import type { ResolvedCall, Tier } from '../../../src/call/call';
+import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
+import type { Provider } from '../../../src/domain/catalog/provider';
 import type { Refusal } from '../../../src/domain/refusal';
-import { binding, denyRule, key, resolved, route, scan, tenant, upstream } from './calls';
+import { parameter } from '../domain/catalog/rows';
+import { chatCost, perCall } from '../domain/pricing/prices';
+import {
+  authorized,
+  binding,
+  brokenBody,
+  catalogCall,
+  denyRule,
+  entryOf,
+  key,
+  resolved,
+  route,
+  scan,
+  taken,
+  tenant,
+  upstream,
+} from './calls';
 
 const denying = (parts: Parameters<typeof denyRule>[0]) => tenant(ok([]), [denyRule(parts)]);
 const json = upstream({ bindings: [binding({ location: 'json', name: 'api_key' })] });
@@ -94,11 +116,194 @@ describe('authorize', () => {
 
   it.each(allowed)('allows %s', (_, parts) => {
     const call = resolved(parts);
-    expect(authorize(call)).toEqual(ok({ ...call, authorized: true }));
+    expect(authorize(call)).toEqual(ok(authorized(call)));
   });
 
   it('asks the lists before the deny rules: a hidden name shows no rule', () => {
     const call = resolved({ key: key({ upstreamAccess: [] }), tenant: denying({ path: '/' }) });
     expect(authorize(call)).toMatchObject({ error: { code: 'authz.upstream_forbidden' } });
+  });
+});
+
+// ── calls of catalog rows ──
+
+/** A call of a row; its body, if there is one, is sent as it is. */
+function ofRow(
+  row: Partial<CatalogEndpoint>,
+  {
+    tier = 4,
+    body,
+    query = null,
+    vendor = {},
+    ...parts
+  }: Omit<Partial<ResolvedCall>, 'catalog'> & {
+    readonly tier?: Tier;
+    readonly body?: BodyInit;
+    readonly vendor?: Partial<Provider>;
+  } = {},
+): ResolvedCall {
+  const init = body === undefined ? {} : { method: 'POST', body };
+  const request = new Request('https://gw.test/call/vendor.search', init);
+  const entry = entryOf({ method: request.method, ...row }, vendor);
+  const catalog = catalogCall({}, { entry, tier, callersQuery: query });
+  return resolved({ ...taken({ request }), query, catalog, ...parts });
+}
+
+const ruleOf = (fault: unknown): Refusal =>
+  ({ code: 'catalog.parameter_invalid', fault }) as Refusal;
+const everyTier = [1, 2, 3, 4] as const;
+const keyed = { headers: scan({ idempotencyKey: 'k1' }) };
+const strict = { strictQuery: true, parameters: [parameter('query', 'q', { required: true })] };
+const listedBody = { bodyAllowlist: true, parameters: [parameter('body', 'q')] };
+const bounded = {
+  platformRequest: [{ kind: 'count', in: 'query', at: ['n'], min: 1, max: 5 } as const],
+};
+const boundedBody = {
+  platformRequest: [{ kind: 'count', in: 'body', at: ['n'], min: 1, max: 5 } as const],
+};
+
+describe('the contract of a row', () => {
+  it.each(everyTier)('is held against tier %i', async (tier) => {
+    const missing = ruleOf({ kind: 'missing', in: 'query', names: ['q'] });
+    expect(await authorize(ofRow(strict, { tier }))).toEqual(err(missing));
+    const undeclared = ruleOf({ kind: 'undeclared', in: 'body', names: ['x'] });
+    const body = '{"x":1}';
+    expect(await authorize(ofRow(listedBody, { tier, body }))).toEqual(err(undeclared));
+    expect((await authorize(ofRow(strict, { tier, query: 'q=1' }))).ok).toBe(true);
+  });
+
+  it('sees the query that the caller sent, placeholders included', async () => {
+    const row = { strictQuery: true, parameters: [parameter('path', 'user')] };
+    const catalog = catalogCall(row, { callersQuery: 'user=a' });
+    expect((await authorize(resolved({ catalog, query: null }))).ok).toBe(true);
+  });
+
+  it.each(everyTier)('a platform bound holds on tier 4 only: tier %i', async (tier) => {
+    const result = await authorize(ofRow(bounded, { tier, query: 'n=6' }));
+    expect(result).toMatchObject(
+      tier === 4 ? { error: { code: 'catalog.parameter_invalid' } } : { ok: true },
+    );
+  });
+
+  it.each([
+    ['repeats a member', '{"n":1,"n":9}', 'duplicate_key'],
+    ['is no JSON', 'n=1', 'syntax'],
+  ])('refuses a judged body that %s', async (_, body, reason) => {
+    const fault = ruleOf({ kind: 'body_unreadable', reason });
+    expect(await authorize(ofRow(boundedBody, { body }))).toEqual(err(fault));
+  });
+
+  it('refuses a judged body that is coded', async () => {
+    const call = ofRow(boundedBody, { body: '{"n":1}', headers: scan({ contentEncoding: true }) });
+    const fault = ruleOf({ kind: 'body_unreadable', reason: 'opaque' });
+    expect(await authorize(call)).toEqual(err(fault));
+  });
+});
+
+describe('the body of a call of a row', () => {
+  const body = '{"model": "small"}';
+
+  it.each<[string, ResolvedCall]>([
+    ['that nobody asks for', ofRow({ cost: perCall(70) }, { body })],
+    ['of tier 2, whatever its price asks for', ofRow({ cost: chatCost }, { body, tier: 2 })],
+    ['of tier 2 with a key', ofRow({ cost: perCall(70) }, { body, tier: 2, ...keyed })],
+    ['of a bound on the query', ofRow(bounded, { body, query: 'n=1' })],
+  ])('%s is not read', async (_, call) => {
+    const result = await authorize(call);
+    expect(result).toMatchObject({ ok: true, value: { sentBytes: null } });
+    expect(call.request.bodyUsed).toBe(false);
+  });
+
+  it.each<[string, ResolvedCall]>([
+    ['its price', ofRow({ cost: chatCost }, { body })],
+    ['its key', ofRow({ cost: perCall(70) }, { body, ...keyed })],
+    ['its list', ofRow({ ...listedBody, parameters: [parameter('body', 'model')] }, { body })],
+  ])('is read once for %s, and what it says is kept', async (_, call) => {
+    const result = await authorize(call);
+    if (!result.ok) throw new Error(JSON.stringify(result.error));
+    expect(new TextDecoder().decode(result.value.sentBytes ?? undefined)).toBe(body);
+    expect(result.value.json).toEqual({ model: 'small' });
+  });
+
+  it.each([
+    ['no JSON', 'n=1', scan({ idempotencyKey: 'k1' })],
+    ['coded', '{"model":"small"}', scan({ idempotencyKey: 'k1', contentEncoding: true })],
+  ])('that is %s passes a key: nobody reads it', async (_, text, headers) => {
+    const result = await authorize(ofRow({ cost: perCall(70) }, { body: text, headers }));
+    expect(result).toMatchObject({ ok: true, value: { json: undefined } });
+    expect(result.ok && new TextDecoder().decode(result.value.sentBytes ?? undefined)).toBe(text);
+  });
+
+  it('that a price or a key needs cannot be that of a GET', async () => {
+    const request = new Request('https://gw.test/call/vendor.search', { method: 'POST', body });
+    const call = ofRow({ cost: chatCost }, { request, method: 'GET' });
+    expect(await authorize(call)).toEqual(err(ruleOf({ kind: 'body_not_allowed' })));
+  });
+
+  const bounds = [
+    ['keyed_body', keyedBodyBytesMax, { cost: perCall(70) }, keyed],
+    ['metered_body', meteredBodyBytesMax, { cost: chatCost }, {}],
+  ] as const;
+
+  it.each(bounds)('%s of %i bytes passes', async (_, bytesMax, row, parts) => {
+    const call = ofRow(row, { body: new Uint8Array(bytesMax), ...parts });
+    const result = await authorize({ ...call, declaredBytes: bytesMax });
+    expect(result.ok && result.value.sentBytes?.byteLength).toBe(bytesMax);
+  });
+
+  it.each(bounds)('%s of one byte more than %i is refused', async (what, bytesMax, row, parts) => {
+    const refusal = err({ code: 'payload.too_large', bytesMax, what });
+    const declared = ofRow(row, { body: 'x', ...parts, declaredBytes: bytesMax + 1 });
+    expect(await authorize(declared)).toEqual(refusal);
+    expect(declared.request.bodyUsed).toBe(false);
+    const counted = ofRow(row, { body: new Uint8Array(bytesMax + 1), ...parts });
+    expect(await authorize(counted)).toEqual(refusal);
+  });
+
+  it('that breaks is the caller’s fault', async () => {
+    const call = ofRow({ cost: chatCost }, { body: brokenBody('{"mo') });
+    expect(await authorize(call)).toEqual(err({ code: 'request.body_incomplete' }));
+  });
+});
+
+describe('a WebSocket', () => {
+  it.each(everyTier)('on tier %i', async (tier) => {
+    const call = ofRow({}, { tier, headers: scan({ upgrade: true }) });
+    const refusal = err({ code: 'catalog.websocket_not_metered' });
+    expect(await authorize(call)).toEqual(
+      tier === 4 ? refusal : expect.objectContaining({ ok: true }),
+    );
+  });
+});
+
+describe('a deny rule', () => {
+  const legacy = {
+    scheme: 'https',
+    host: 'old.vendor.example',
+    port: 443,
+    basePath: '/api',
+  } as const;
+  const vendor = { legacyBaseUrls: [legacy] };
+  const standIn = upstream({ basePath: '/v1' });
+
+  it.each<[string, Parameters<typeof denyRule>[0], boolean]>([
+    [
+      'for the place that the provider had before',
+      { host: legacy.host, path: '/api/search' },
+      true,
+    ],
+    ['for another path there', { host: legacy.host, path: '/v1/search' }, false],
+    ['for another principal there', { host: legacy.host, principalId: 'prn_2' }, false],
+  ])('%s: %j refuses: %s', async (_, rule, isDenied) => {
+    const parts = { vendor, upstream: standIn, sentPath: '/v1/search', tenant: denying(rule) };
+    const refusal = err({ code: 'authz.denied', rule: 'den_1' });
+    const result = await authorize(ofRow({}, parts));
+    expect(result).toEqual(isDenied ? refusal : expect.objectContaining({ ok: true }));
+  });
+
+  it('is asked before the contract: no body is read for it', async () => {
+    const call = ofRow(listedBody, { body: '{"x":1}', tenant: denying({ path: '/' }) });
+    expect(await authorize(call)).toMatchObject({ error: { code: 'authz.denied' } });
+    expect(call.request.bodyUsed).toBe(false);
   });
 });

@@ -5,10 +5,21 @@
 import { describe, expect, it } from 'vitest';
 import { err, ok, type Result } from '../../../src/base/result';
 import { type GuardPorts, guard } from '../../../src/call/07-guard';
-import type { ResolvedCall } from '../../../src/call/call';
+import type { CatalogCall, ReservedCall } from '../../../src/call/call';
 import type { Refusal } from '../../../src/domain/refusal';
 import type { PreparedCredentials } from '../../../src/ports/credentials';
-import { authorized, backgroundOf, noCredentials, startMs, upstream } from './calls';
+import {
+  backgroundOf,
+  catalogCall,
+  entryOf,
+  key,
+  noCredentials,
+  reserved,
+  scan,
+  startMs,
+  tenant,
+  upstream,
+} from './calls';
 
 interface Answers {
   readonly egress?: Result<void, Refusal>;
@@ -38,13 +49,17 @@ function portsOf(answers: Answers): { ports: GuardPorts; asked: unknown[][] } {
         return soon(answers.credentials ?? ok(noCredentials));
       },
     },
+    sign: async (input) => {
+      asked.push(['sign']);
+      return new Uint8Array(await crypto.subtle.digest('SHA-256', input));
+    },
   };
   return { ports, asked };
 }
 
-const run = async (parts: Partial<ResolvedCall> = {}, answers: Answers = {}) => {
+const run = async (parts: Partial<ReservedCall> = {}, answers: Answers = {}) => {
   const { ports, asked } = portsOf(answers);
-  const call = authorized(parts);
+  const call = reserved(parts);
   return { call, asked, result: await guard(call, ports, backgroundOf()) };
 };
 const at = (host: string, port = 443) => ({ endpoint: { host, port } });
@@ -52,7 +67,7 @@ const at = (host: string, port = 443) => ({ endpoint: { host, port } });
 describe('guard', () => {
   it.each([false, true])('a public host with its credentials passes (later: %s)', async (later) => {
     const { call, asked, result } = await run({}, { later });
-    expect(result).toEqual(ok({ ...call, credentials: noCredentials }));
+    expect(result).toEqual(ok({ ...call, credentials: noCredentials, platformHeaders: null }));
     const egress = ['egress', 'api.t', 443, 'name', startMs];
     expect(asked).toEqual([egress, ['credentials', startMs]]);
   });
@@ -64,7 +79,7 @@ describe('guard', () => {
     ['plain http', { upstream: upstream({ scheme: 'http' }), ...at('api.t', 80) }],
   ])('%s is refused before anything is asked', async (_, parts) => {
     const { asked, result } = await run(parts);
-    const host = (parts as ResolvedCall).endpoint.host;
+    const host = (parts as ReservedCall).endpoint.host;
     expect(result).toEqual(err({ code: 'egress.blocked', host }));
     expect(asked).toEqual([]);
   });
@@ -94,5 +109,66 @@ describe('guard', () => {
     { code: 'config.unavailable', retryAfterMs: 1_000 },
   ])('the credentials say %j', async (refusal) => {
     expect((await run({}, { credentials: err(refusal) })).result).toEqual(err(refusal));
+  });
+});
+
+describe('what the vendor of a platform account learns', () => {
+  const keyed = { headers: scan({ idempotencyKey: 'k1' }) };
+  const clientHeader = 'x-client';
+  const onTier = (tier: CatalogCall['tier'], parts: Partial<ReservedCall> = {}) => ({
+    catalog: catalogCall({}, { tier, entry: entryOf({}, { clientHeader }) }),
+    ...parts,
+  });
+  const told = async (parts: Partial<ReservedCall>) => {
+    const { result } = await run(parts);
+    return new Map(result.ok ? (result.value.platformHeaders ?? []) : []);
+  };
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+  it.each([1, 2, 3] as const)('nothing of ours on tier %i', async (tier) => {
+    const { result, asked } = await run(onTier(tier, keyed));
+    expect(result).toMatchObject({ ok: true, value: { platformHeaders: null } });
+    expect(asked.map(([port]) => port)).not.toContain('sign');
+  });
+
+  it('is our name for the client, its tenant as a digest, and its key as another', async () => {
+    const headers = await told(onTier(4, keyed));
+    expect([...headers.keys()]).toEqual(['user-agent', 'idempotency-key', clientHeader]);
+    expect(headers.get('user-agent')).toBe('weir');
+    const digests = [headers.get('idempotency-key'), headers.get(clientHeader)];
+    for (const digest of digests) expect(digest).toMatch(uuid);
+    expect(new Set(digests).size).toBe(2);
+  });
+
+  it('is no key where the caller sent none, and no client where the vendor asks for none', async () => {
+    const catalog = catalogCall();
+    expect([...(await told({ catalog })).keys()]).toEqual(['user-agent']);
+  });
+
+  it('differs by tenant, principal, primary tag and key, and stays the same for a repeat', async () => {
+    const view = { ...tenant(), primaryDimension: 'team' };
+    const calls: Partial<ReservedCall>[] = [
+      keyed,
+      { headers: scan({ idempotencyKey: 'k2' }) },
+      { ...keyed, key: key({ tenantId: 'ten_other' }) },
+      { ...keyed, key: key({ principalId: 'prn_2' }) },
+      { ...keyed, tenant: view, tags: ['team', 'a'] },
+      { ...keyed, tenant: view, tags: ['team', 'b'] },
+    ];
+    const keyOf = async (parts: Partial<ReservedCall>) =>
+      (await told(onTier(4, parts))).get('idempotency-key');
+    const keys = await Promise.all(calls.map(keyOf));
+    expect(new Set(keys).size).toBe(calls.length);
+    expect(await keyOf({ ...keyed, key: key({ id: 'key_2' }), startedAtMs: startMs + 1 })).toBe(
+      keys[0],
+    );
+  });
+
+  it('of a client is the same for every key of its tenant, and another for another tenant', async () => {
+    const clientOf = async (parts: Partial<ReservedCall>) =>
+      (await told(onTier(4, parts))).get(clientHeader);
+    const ours = await clientOf(keyed);
+    expect(await clientOf({ key: key({ id: 'key_2', principalId: 'prn_2' }) })).toBe(ours);
+    expect(await clientOf({ key: key({ tenantId: 'ten_other' }) })).not.toBe(ours);
   });
 });

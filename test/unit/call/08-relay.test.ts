@@ -5,7 +5,8 @@ import { err } from '../../../src/base/result';
 import { type RelayPorts, relay } from '../../../src/call/08-relay';
 import type { GuardedCall } from '../../../src/call/call';
 import type { Hold } from '../../../src/call/custody';
-import { brokenBody, guarded, noCredentials, scan, taken, upstream } from './calls';
+import { brokenBody, entryOf, guarded, noCredentials, scan, taken, upstream } from './calls';
+import { heldMoney } from './desk';
 
 type Sent = { readonly request: Request; readonly init: RequestInit };
 
@@ -110,6 +111,81 @@ describe('the headers', () => {
   });
 });
 
+describe('a call on the platform account', () => {
+  const account = {
+    ...incoming({ headers: { 'user-agent': 'mine', 'idempotency-key': 'k1', 'x-client': 'me' } }),
+    credentials: { ...noCredentials, headers: [['authorization', 'Bearer sk'] as const] },
+  };
+
+  it('loses what its vendor must not learn, and gets what it may', async () => {
+    const { out } = await sent({
+      ...account,
+      platformHeaders: [
+        ['user-agent', 'weir'],
+        ['idempotency-key', 'digest'],
+        ['x-client', null],
+      ],
+    });
+    const names = ['user-agent', 'idempotency-key', 'x-client', 'authorization'];
+    const seen = names.map((name) => out.headers.get(name));
+    expect(seen).toEqual(['weir', 'digest', null, 'Bearer sk']);
+  });
+
+  it('on any other tier keeps them as they came', async () => {
+    const { out } = await sent({ ...account, platformHeaders: null });
+    const seen = ['user-agent', 'idempotency-key', 'x-client'].map((n) => out.headers.get(n));
+    expect(seen).toEqual(['mine', 'k1', 'me']);
+  });
+
+  const reported = {
+    basis: 'response',
+    reported: { in: 'body', at: 'cost', perMillionMicros: 1, times: null },
+    fallbackMicros: null,
+    reserveMicros: null,
+  } as const;
+
+  it.each([
+    ['for its price', { endpoint: entryOf({ settlement: reported }).endpoint }],
+    ['for its record', { recordId: 'idm_1' }],
+  ])('whose answer is read %s asks for no coding', async (_, parts) => {
+    const { money } = heldMoney(parts);
+    const headers = scan({ acceptEncoding: 'br' });
+    const { out } = await sent({
+      ...incoming({ headers: { 'accept-encoding': 'br' } }),
+      headers,
+      money,
+    });
+    money.release('test');
+    expect(out.headers.get('accept-encoding')).toBe('identity');
+  });
+
+  it('is sent from its send on: what breaks before costs nothing, even to a client that left', async () => {
+    const ends: string[] = [];
+    for (const parts of [
+      {},
+      { ...posting('[1]'), credentials: withJson },
+    ] satisfies Partial<GuardedCall>[]) {
+      const { money, desk } = heldMoney();
+      const { seen } = await sent({ ...parts, money });
+      money.left(() => undefined);
+      money.abandon('why', true);
+      ends.push(`${seen.length} ${desk.last[0]?.[0]}`);
+    }
+    expect(ends).toEqual(['1 settle', '0 release']);
+  });
+
+  it('whose client had left before is not sent', async () => {
+    const { money, desk } = heldMoney();
+    const cancel = new AbortController();
+    cancel.abort();
+    const hold: Hold = { cancel, arm: () => undefined, wait: async () => 'fault' };
+    await relay(guarded({ money }), { send: async () => new Response('ok') }, hold);
+    money.left(() => undefined);
+    money.abandon('why', true);
+    expect(desk.last).toEqual([['release', 'hld_1', 'why']]);
+  });
+});
+
 describe('the body', () => {
   it('passes as it is', async () => {
     const { out } = await sent({ ...posting('{"a": 1}'), declaredBytes: 8 });
@@ -126,6 +202,21 @@ describe('the body', () => {
     const { out } = await sent({ ...parts, credentials: withJson, declaredBytes: 9 });
     expect(JSON.parse(await out.text())).toEqual({ b: 1, api_key: 'sk' });
     expect(out.headers.get('content-length')).not.toBe('9');
+  });
+
+  it('that was read before goes out as those bytes, with its length', async () => {
+    const { out, init } = await sent({
+      ...posting('x', { 'content-length': '3' }),
+      sentBytes: new Uint8Array([1, 2, 3]),
+    });
+    expect(init?.body).toEqual(new Uint8Array([1, 2, 3]));
+    expect([...(await out.bytes())]).toEqual([1, 2, 3]);
+  });
+
+  it('that was read before and takes a field is read no second time', async () => {
+    const sentBytes = new TextEncoder().encode('{"b":1}');
+    const { out } = await sent({ ...posting('used'), sentBytes, credentials: withJson });
+    expect(JSON.parse(await out.text())).toEqual({ b: 1, api_key: 'sk' });
   });
 
   it('that has to be read is read by an armed call', async () => {

@@ -14,7 +14,8 @@ import { evidence } from '../../../src/call/10-evidence';
 import type { EvidencedCall } from '../../../src/call/call';
 import { prepareMask } from '../../../src/domain/credentials/masking';
 import type { PreparedCredentials } from '../../../src/ports/credentials';
-import { answered, brokenBody, noCredentials } from './calls';
+import { settled as settlement } from '../domain/pricing/prices';
+import { brokenBody, catalogCall, noCredentials, scan, settled } from './calls';
 
 const secret = 'sk-vendor-0123456789';
 /** Arms nothing: no call is held here. */
@@ -27,7 +28,7 @@ async function judged(
   credentials: PreparedCredentials = injected,
 ): Promise<EvidencedCall> {
   const answer = new Response(body, init);
-  const result = await evidence(answered({ answer, credentials }), hold);
+  const result = await evidence(settled({ answer, credentials }), hold);
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
@@ -41,7 +42,7 @@ async function judgedCoded(text: string, times: number): Promise<EvidencedCall> 
     headers: { 'content-encoding': Array(times).fill('gzip').join(', ') },
     encodeBody: 'manual',
   });
-  const result = await evidence(answered({ answer, credentials: injected }), hold);
+  const result = await evidence(settled({ answer, credentials: injected }), hold);
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
@@ -111,7 +112,7 @@ describe('an error body', () => {
     ['above errorBodyBytesMax', new Uint8Array(errorBodyBytesMax + 1), {}],
   ])('%s is withheld', async (_, body, headers) => {
     const answer = new Response(body, { status: 500, headers, encodeBody: 'manual' });
-    const result = await evidence(answered({ answer, credentials: injected }), hold);
+    const result = await evidence(settled({ answer, credentials: injected }), hold);
     expect(result.ok && result.value).toMatchObject({ redacted: true, body: null, evidence: null });
   });
 
@@ -122,7 +123,57 @@ describe('an error body', () => {
 
   it('C018 that breaks is no answer', async () => {
     const answer = new Response(brokenBody('{"err'), { status: 500 });
-    const result = await evidence(answered({ answer, credentials: injected }), hold);
+    const result = await evidence(settled({ answer, credentials: injected }), hold);
     expect(result).toEqual(err({ code: 'downstream.error', host: 'api.t' }));
+  });
+});
+
+describe('the vendor’s own charge', () => {
+  const inBody = settlement({
+    reported: { in: 'body', at: 'cost', perMillionMicros: 1_000_000, times: null },
+  });
+  const row = { stripReportedCharge: true, settlement: inBody };
+  const text = '{"a": 1.0, "cost": 0.07}';
+
+  /** What a body that was read for its price becomes. */
+  async function shown(parts: Parameters<typeof settled>[0], init: ResponseInit = {}) {
+    const bytes = new TextEncoder().encode(text);
+    const answer = new Response(text, { ...init, encodeBody: 'manual' });
+    const call = settled({ catalog: catalogCall(row), answer, bytes, ...parts });
+    const result = await evidence(call, hold);
+    if (!result.ok) throw new Error(JSON.stringify(result.error));
+    return { call: result.value, body: await textOf(result.value), bytes };
+  }
+
+  it('is cut out of an answer that was read, which gets a length that fits', async () => {
+    const { call, body } = await shown({}, { headers: { etag: '"a"' } });
+    expect(body).toBe('{"a": 1.0}');
+    expect(Object.fromEntries(call.bodyHeaders)).toMatchObject({
+      'content-length': '10',
+      etag: null,
+    });
+  });
+
+  it.each<[string, Parameters<typeof settled>[0], ResponseInit]>([
+    ['where the caller wants it', { headers: scan({ keepsReportedCharge: true }) }, {}],
+    [
+      'where its row says nothing of that',
+      { catalog: catalogCall({ ...row, stripReportedCharge: false }) },
+      {},
+    ],
+    ['in a coded body, whose bytes stay', {}, { headers: { 'content-encoding': 'x' } }],
+    ['in an error, which no injected credential is in', {}, { status: 404 }],
+  ])('stays %s', async (_, parts, init) => {
+    const { call, body, bytes } = await shown(parts, init);
+    expect([body, call.bodyHeaders]).toEqual([text, []]);
+    expect(call.body).toBe(bytes);
+  });
+
+  it('is masked with the rest of an error that was read for its price', async () => {
+    const bytes = new TextEncoder().encode(`no ${secret}`);
+    const answer = new Response('other bytes', { status: 400 });
+    const call = settled({ catalog: catalogCall(row), answer, bytes, credentials: injected });
+    const result = await evidence(call, hold);
+    expect(result.ok && (await textOf(result.value))).toBe('no ***');
   });
 });

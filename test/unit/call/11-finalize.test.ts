@@ -4,6 +4,7 @@ import { finalize, isFollowed } from '../../../src/call/11-finalize';
 import type { EvidencedCall } from '../../../src/call/call';
 import { type BodyWatch, Silence } from '../../../src/call/pump';
 import { prepareMask } from '../../../src/domain/credentials/masking';
+import { SseUsageTap } from '../../../src/domain/pricing/sse-usage-tap';
 import { evidenced, noCredentials, upstream } from './calls';
 
 const silence = new Silence(1_000);
@@ -11,6 +12,7 @@ const unwatched: BodyWatch = { silence, onBytes: () => undefined, onEnd: () => u
 const final = (parts: Partial<EvidencedCall> = {}) => finalize(evidenced(parts), unwatched);
 const secret = 'sk-vendor-0123456789';
 const injected = { ...noCredentials, masks: [prepareMask(secret)] };
+const tapped = { tap: new SseUsageTap({ readings: [], ends: [] }) };
 const tracked = { upstream: upstream({ trackBody: true }) };
 
 describe('the answer', () => {
@@ -67,6 +69,22 @@ describe('the answer', () => {
     expect(out.headers.get('retry-after')).toBeNull();
   });
 
+  it('says what it cost where that is known, and nothing of it elsewhere', () => {
+    const costs = [0, 70, null].map((costMicros) =>
+      final({ costMicros }).headers.get('x-weir-cost-micro'),
+    );
+    expect(costs).toEqual(['0', '70', null]);
+  });
+
+  it('shows no cost that an upstream forged', () => {
+    const answer = new Response('ok', {
+      headers: { 'x-weir-cost-micro': '1', 'x-weir-idempotent-replay': 'true' },
+    });
+    const { headers } = final({ answer });
+    expect(headers.get('x-weir-cost-micro')).toBeNull();
+    expect(headers.get('x-weir-idempotent-replay')).toBeNull();
+  });
+
   it('that is withheld keeps its status and wait, and is our problem document', async () => {
     const answer = new Response('sk', {
       status: 429,
@@ -114,7 +132,13 @@ describe('headers', () => {
 describe('a body is followed', () => {
   it.each<[string, boolean, Partial<EvidencedCall>]>([
     ['of a tracked upstream', true, tracked],
+    ['that a tap reads', true, tapped],
     ['never without track_body', false, {}],
+    [
+      'never of a 204, tap or not',
+      false,
+      { ...tapped, answer: new Response(null, { status: 204 }) },
+    ],
     ['never when it is withheld', false, { ...tracked, redacted: true }],
     ['never when there is none', false, { ...tracked, body: null }],
     ['never when it was read for masking', false, { ...tracked, body: new Uint8Array(1) }],

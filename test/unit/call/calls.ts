@@ -7,17 +7,24 @@ import type {
   AnsweredCall,
   AuthorizedCall,
   CallRequest,
+  CatalogCall,
   EvidencedCall,
   GuardedCall,
   IdentifiedCall,
+  ReservedCall,
   ResolvedCall,
+  SettledCall,
 } from '../../../src/call/call';
+import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
+import type { Provider } from '../../../src/domain/catalog/provider';
 import type { Binding, DenyRule, Route, Upstream } from '../../../src/domain/catalog/upstream';
 import type { Refusal } from '../../../src/domain/refusal';
 import type { HeaderScan } from '../../../src/domain/relay/header-scan';
 import type { AccessKey } from '../../../src/domain/tenancy/access';
+import type { CatalogEntry } from '../../../src/ports/catalog';
 import type { Background, TenantView } from '../../../src/ports/config';
 import type { PreparedCredentials } from '../../../src/ports/credentials';
+import { endpoint as catalogEndpoint, provider } from '../domain/catalog/rows';
 
 /** A token of the right shape; its check is not genuine, which no stage looks at. */
 export const token = `wk_1${'a'.repeat(42)}`;
@@ -131,6 +138,10 @@ export const scan = (parts: Partial<HeaderScan> = {}): HeaderScan => ({
   contentEncoding: false,
   contentLength: null,
   transferEncoding: null,
+  idempotencyKey: null,
+  meta: null,
+  maxCostMicro: null,
+  keepsReportedCharge: false,
   ...parts,
 });
 
@@ -148,6 +159,7 @@ export function taken(parts: Partial<CallRequest> = {}): CallRequest {
     token,
     headers: scan(),
     declaredBytes: null,
+    tags: null,
     ...parts,
   };
 }
@@ -159,8 +171,21 @@ export const identified = (parts: Partial<IdentifiedCall> = {}): IdentifiedCall 
   ...parts,
 });
 
+/** A row of the catalog with its provider. */
+export const entryOf = (
+  row: Partial<CatalogEndpoint> = {},
+  vendor: Partial<Provider> = {},
+): CatalogEntry => ({ endpoint: catalogEndpoint(row), provider: provider(vendor) });
+
+/** A call of a row on the platform account. */
+export const catalogCall = (
+  row: Partial<CatalogEndpoint> = {},
+  parts: Partial<CatalogCall> = {},
+): CatalogCall => ({ entry: entryOf(row), tier: 4, callersQuery: null, ...parts });
+
 export const resolved = (parts: Partial<ResolvedCall> = {}): ResolvedCall => ({
   ...identified(parts),
+  catalog: null,
   upstream: upstream(),
   endpoint: { host: 'api.t', port: 443 },
   route: null,
@@ -168,14 +193,24 @@ export const resolved = (parts: Partial<ResolvedCall> = {}): ResolvedCall => ({
   ...parts,
 });
 
-export const authorized = (parts: Partial<ResolvedCall> = {}): AuthorizedCall => ({
+export const authorized = (parts: Partial<AuthorizedCall> = {}): AuthorizedCall => ({
   ...resolved(parts),
   authorized: true,
+  sentBytes: null,
+  json: undefined,
+  ...parts,
+});
+
+export const reserved = (parts: Partial<ReservedCall> = {}): ReservedCall => ({
+  ...authorized(parts),
+  money: null,
+  ...parts,
 });
 
 export const guarded = (parts: Partial<GuardedCall> = {}): GuardedCall => ({
-  ...authorized(parts),
+  ...reserved(parts),
   credentials: noCredentials,
+  platformHeaders: null,
   ...parts,
 });
 
@@ -184,8 +219,16 @@ export function answered(parts: Partial<AnsweredCall> = {}): AnsweredCall {
   return { ...guarded(parts), answer, status: answer.status, ...parts };
 }
 
+export const settled = (parts: Partial<SettledCall> = {}): SettledCall => ({
+  ...answered(parts),
+  bytes: null,
+  tap: null,
+  costMicros: null,
+  ...parts,
+});
+
 export function evidenced(parts: Partial<EvidencedCall> = {}): EvidencedCall {
-  const call = answered(parts);
+  const call = settled(parts);
   return {
     ...call,
     body: call.answer.body,

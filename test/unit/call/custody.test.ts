@@ -23,7 +23,12 @@ interface Begun {
 
 /** A custody that has begun; `gone`: the client had left before. */
 function begun(
-  options: { gone?: boolean; firstByteTimeoutMs?: number; needsCancel?: boolean } = {},
+  options: {
+    gone?: boolean;
+    firstByteTimeoutMs?: number;
+    needsCancel?: boolean;
+    drain?: (giveUp: () => void) => void;
+  } = {},
 ): Begun {
   const ends: (readonly [Ending, number | null])[] = [];
   const background = backgroundOf();
@@ -39,6 +44,7 @@ function begun(
     firstByteTimeoutMs: options.firstByteTimeoutMs ?? firstByteTimeoutMs,
     nowMs: () => Date.now(),
     needsCancel: () => options.needsCancel ?? true,
+    drain: options.drain ?? null,
   });
   return { ends, background, client, custody, hold, watched };
 }
@@ -135,6 +141,52 @@ describe('a client that leaves', () => {
     expect([watched.has(custody), custody.armed]).toEqual([true, false]);
     custody.lapse();
     expect([ends, watched.size]).toEqual([[[clientClosed, custodyLatencyErrorMs]], 0]);
+  });
+});
+
+describe('a client that leaves a call that somebody pays for', () => {
+  const drained = () => {
+    const giveUps: (() => void)[] = [];
+    const call = begun({ drain: (giveUp) => giveUps.push(giveUp) });
+    return { ...call, giveUps };
+  };
+
+  it('ends it as 499 and keeps the upstream, until it is given up', async () => {
+    const call = drained();
+    await woken(call);
+    call.client.abort();
+    const { signal } = call.hold.cancel ?? new AbortController();
+    expect([call.ends, signal.aborted]).toEqual([[[clientClosed, null]], false]);
+    expect(call.giveUps.length).toBe(1);
+    call.giveUps[0]?.();
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('after its end has nothing to wait for', async () => {
+    const call = drained();
+    await woken(call);
+    call.custody.end(answered);
+    call.client.abort();
+    expect([call.giveUps, call.ends]).toEqual([[], [[answered, null]]]);
+  });
+
+  it('before the begin is never sent, so never waited for', () => {
+    const giveUps: unknown[] = [];
+    const { hold, ends } = begun({ gone: true, drain: (giveUp) => giveUps.push(giveUp) });
+    expect([hold.cancel?.signal.aborted, giveUps, ends]).toEqual([
+      true,
+      [],
+      [[clientClosed, null]],
+    ]);
+  });
+
+  it('while the watchdog gives up is a fault of the upstream: it is let go', async () => {
+    const call = drained();
+    await woken(call);
+    call.custody.abandon(timedOut);
+    call.client.abort();
+    expect([call.ends, call.hold.cancel?.signal.aborted]).toEqual([[[timedOut, null]], true]);
+    expect(call.giveUps).toEqual([]);
   });
 });
 

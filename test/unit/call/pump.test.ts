@@ -1,7 +1,15 @@
 /** The pumps: bytes, bounds, waits, and never a clean end after a broken one. */
 import { describe, expect, it, vi } from 'vitest';
 import { errorBodyWaitMs, jsonBindingBodyWaitMs, pumpChunkBytes } from '../../../src/base/limits';
-import { type BodyEnd, limitBody, readAll, Silence, trackBody } from '../../../src/call/pump';
+import {
+  type BodyEnd,
+  type BodyWatch,
+  KeptBytes,
+  limitBody,
+  readAll,
+  Silence,
+  trackBody,
+} from '../../../src/call/pump';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -114,13 +122,25 @@ describe('limitBody', () => {
 });
 
 describe('trackBody', () => {
-  const tracked = (from: ReadableStream, length: number | null = null, idleTimeoutMs = 1_000) => {
+  const tracked = (
+    from: ReadableStream,
+    length: number | null = null,
+    idleTimeoutMs = 1_000,
+    drains = false,
+  ) => {
     const totals: number[] = [];
+    const chunks: string[] = [];
     const ended = Promise.withResolvers<BodyEnd>();
     const silence = new Silence(idleTimeoutMs);
-    const watch = { silence, onBytes: (n: number) => totals.push(n), onEnd: ended.resolve };
+    const watch: BodyWatch = {
+      silence,
+      drains,
+      onChunk: (chunk) => chunks.push(new TextDecoder().decode(chunk)),
+      onBytes: (n) => totals.push(n),
+      onEnd: ended.resolve,
+    };
     silence.watch();
-    return { body: trackBody(from, { length, watch }), totals, end: ended.promise };
+    return { body: trackBody(from, { length, watch }), totals, chunks, end: ended.promise };
   };
 
   it.each([null, 6])('follows a whole body (length %s)', async (length) => {
@@ -169,5 +189,80 @@ describe('trackBody', () => {
     const read = drained(body);
     from.write('abc');
     expect([await read, await end]).toEqual([['abc', false], 'idle']);
+  });
+
+  it('shows every chunk as it passes', async () => {
+    const from = source();
+    const { body, chunks, end } = tracked(from.readable);
+    const read = drained(body);
+    from.write('abc');
+    from.write('def');
+    from.close();
+    await read;
+    expect([chunks, await end]).toEqual([['abc', 'def'], 'complete']);
+  });
+
+  describe('that drains', () => {
+    /** A caller that takes one chunk and leaves, while the upstream goes on. */
+    async function leftAfter(first: string, length: number | null = null) {
+      const from = source();
+      const follow = tracked(from.readable, length, 200, true);
+      const reader = follow.body.getReader();
+      from.write(first);
+      await reader.read();
+      await reader.cancel();
+      return { from, ...follow };
+    }
+
+    it.each([null, 9])('reads on to the end (length %s)', async (length) => {
+      const { from, totals, chunks, end } = await leftAfter('abc', length);
+      from.write('def');
+      from.write('ghi');
+      from.close();
+      expect([await end, totals.at(-1), chunks]).toEqual(['drained', 9, ['abc', 'def', 'ghi']]);
+    });
+
+    it('is no whole body when the upstream breaks meanwhile', async () => {
+      const { from, end } = await leftAfter('abc');
+      from.write('def');
+      from.breaks();
+      expect(await end).toBe('upstream_broke');
+    });
+
+    it('does not wait longer than the upstream may be silent', async () => {
+      const { from, end } = await leftAfter('abc');
+      from.write('def');
+      expect(await end).toBe('idle');
+    });
+
+    it('and whose caller stays is complete', async () => {
+      const from = source();
+      const { body, end } = tracked(from.readable, null, 1_000, true);
+      const read = drained(body);
+      from.write('abc');
+      from.close();
+      expect([await read, await end]).toEqual([['abc', true], 'complete']);
+    });
+  });
+});
+
+describe('KeptBytes', () => {
+  it('are copies: the chunk is its owner’s again', () => {
+    const kept = new KeptBytes(6);
+    const chunk = bytes('abc');
+    kept.add(chunk);
+    chunk.fill(0);
+    kept.add(bytes('def'));
+    expect(kept.bytes()).toEqual(bytes('abcdef'));
+  });
+
+  it('are none when they were too many, and stay none', () => {
+    const kept = new KeptBytes(5);
+    for (const text of ['abc', 'def', '']) kept.add(bytes(text));
+    expect(kept.bytes()).toBeNull();
+  });
+
+  it('of no body are an empty one', () => {
+    expect(new KeptBytes(0).bytes()).toEqual(new Uint8Array());
   });
 });

@@ -4,105 +4,11 @@
  */
 import { describe, expect, it, vi } from 'vitest';
 import { custodyLatencyErrorMs } from '../../../src/base/limits';
-import { err, ok, type Result } from '../../../src/base/result';
-import { type CallServices, runCall } from '../../../src/call/run-call';
-import type { Upstream } from '../../../src/domain/catalog/upstream';
-import { prepareMask } from '../../../src/domain/credentials/masking';
+import { err } from '../../../src/base/result';
+import type { CallServices } from '../../../src/call/run-call';
 import type { Refusal } from '../../../src/domain/refusal';
-import type { CallRow, OpenCall } from '../../../src/ports/evidence';
-import {
-  backgroundOf,
-  key,
-  noCredentials,
-  startMs,
-  tenant,
-  token,
-  unavailable,
-  upstream,
-} from './calls';
-
-interface World {
-  readonly identity?: Result<'known', Refusal>;
-  readonly found?: readonly Upstream[];
-  readonly egress?: Refusal;
-  readonly credentials?: Refusal;
-  readonly masks?: boolean;
-  /** The stages wait for a store. */
-  readonly isCold?: boolean;
-  readonly send?: CallServices['send'];
-}
-
-/** Runs one call in a hand-made world; the clock moves 7 ms with every look at it. */
-function play(world: World = {}, request = asking()) {
-  const asked: string[] = [];
-  const rows: CallRow[] = [];
-  const watched = new Set<OpenCall>();
-  const reports: unknown[] = [];
-  let nowMs = startMs - 7;
-  const note = <T>(port: string, value: T): T => {
-    asked.push(port);
-    return value;
-  };
-  const masks = world.masks ? [prepareMask('sk-vendor-0123456789')] : [];
-  const view = { ...tenant(ok(world.found ?? [upstream()])) };
-  const named = view.named;
-  const services: CallServices = {
-    config: {
-      identify: () => {
-        const who =
-          world.identity?.ok === false ? world.identity : ok({ key: key(), tenant: view });
-        return note('identify', world.isCold ? Promise.resolve(who) : who);
-      },
-      forget: () => undefined,
-    },
-    credentials: {
-      prepare: () =>
-        note(
-          'credentials',
-          world.credentials ? err(world.credentials) : ok({ ...noCredentials, masks }),
-        ),
-    },
-    egress: { check: () => note('egress', world.egress ? err(world.egress) : ok(undefined)) },
-    egressPolicy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
-    clientIpHeaders: new Set(),
-    callLog: {
-      push: (row) => note('log', void rows.push(row)),
-      watch: (call) => void watched.add(call),
-      unwatch: (call) => void watched.delete(call),
-    },
-    send: (target, init) =>
-      note('send', (world.send ?? (async () => new Response('ok')))(target, init)),
-    nowMs: () => {
-      nowMs += 7;
-      return nowMs;
-    },
-    report: (event, facts) => void reports.push([event, facts]),
-  };
-  view.named = (name) => note('look-up', named(name));
-  const background = backgroundOf();
-  return {
-    answer: runCall('call', request, services, background),
-    asked,
-    rows,
-    reports,
-    background,
-    watched,
-  };
-}
-
-const asking = (init: RequestInit = {}, path = '/call/api/v1/x'): Request =>
-  new Request(`https://gw.test${path}`, { headers: { 'x-weir-key': token }, ...init });
-
-/** What the keeper of the call log does with a call that stays open. */
-async function woken(watched: ReadonlySet<OpenCall>): Promise<void> {
-  await vi.waitUntil(() => watched.size === 1);
-  for (const call of watched) call.wake();
-}
-
-const silent: CallServices['send'] = (_target, init) =>
-  new Promise((_, reject) =>
-    init.signal?.addEventListener('abort', () => reject(new Error('off'))),
-  );
+import { unavailable, upstream } from './calls';
+import { asking, play, silent, type World, woken } from './road-world';
 
 describe('an answer', () => {
   it('passes every port in order and leaves one row', async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod/mini';
+import { jsonSchema } from '../../../src/control-plane/json-schema';
 import { openapiDocument } from '../../../src/control-plane/openapi';
 import { operations } from '../../../src/control-plane/operations';
 
@@ -32,6 +34,33 @@ describe('the OpenAPI document', () => {
         'object',
       );
     }
+  });
+
+  it.each(
+    operations.flatMap(({ method, path, body, answer }) => [
+      ...(body === null ? [] : [[`${method} ${path}`, 'input', body] as const]),
+      ...(answer === null ? [] : [[`${method} ${path}`, 'output', answer] as const]),
+    ]),
+  )('describes the schema of %s, %s, as zod does', (_, io, schema) => {
+    const { $schema, ...expected } = z.toJSONSchema(schema, { io });
+    expect(JSON.parse(JSON.stringify(jsonSchema(schema, io)))).toEqual(
+      JSON.parse(JSON.stringify(expected)),
+    );
+  });
+
+  it.each([
+    ['two patterns', z.string().check(z.regex(/a/), z.regex(/b/))],
+    ['the narrower of two bounds', z.string().check(z.maxLength(9), z.maxLength(5))],
+    ['a described schema in a nullable one', z.nullable(z.string().check(z.describe('A name.')))],
+    ['a nullable union', z.nullable(z.union([z.string(), z.number(), z.boolean()]))],
+    ['a time with an offset', z.iso.datetime({ offset: true })],
+  ])('describes %s as zod does', (_, schema) => {
+    const { $schema, ...expected } = z.toJSONSchema(schema);
+    expect(jsonSchema(schema, 'output')).toEqual(expected);
+  });
+
+  it('describes no kind of schema that it does not know', () => {
+    expect(() => jsonSchema(z.date(), 'input')).toThrow('kind date');
   });
 
   it('says where CSV is to be had', () => {
