@@ -65,9 +65,11 @@ async function withinContract(
 ): Promise<Result<AuthorizedCall, Refusal>> {
   const isOurs = tier === 4;
   if (isOurs && call.headers.upgrade) return err({ code: 'catalog.websocket_not_metered' });
-  const isJudged = judgesBody(endpoint, isOurs);
+  const priced = isOurs ? pricedBy(endpoint) : 'nothing';
+  // A price that a member chooses is read from a body that can be read in one way only.
+  const isJudged = judgesBody(endpoint, isOurs) || priced === 'members';
   const isKeyed = isOurs && call.headers.idempotencyKey !== null;
-  const read = isJudged || isKeyed || (isOurs && pricesBody(endpoint));
+  const read = isJudged || isKeyed || priced === 'bytes';
   // The body of a GET can only be relayed unread: one that has to be read is refused.
   if (read && isBodyless(call.method) && call.request.body !== null)
     return err({ code: 'catalog.parameter_invalid', fault: { kind: 'body_not_allowed' } });
@@ -112,21 +114,24 @@ function judgedBody(
 ): Result<JudgedBody, InputFault> {
   if (bytes === null) return ok({ kind: carriesBody(call) ? 'opaque' : 'none' });
   if (bytes.length === 0) return ok({ kind: 'none' });
-  if (call.headers.contentEncoding) return ok({ kind: 'opaque' });
+  if (call.headers.contentEncoding)
+    return isJudged ? err({ kind: 'body_unreadable', reason: 'opaque' }) : ok({ kind: 'opaque' });
   const read = readBody(bytes);
   return read.ok || isJudged ? read : ok({ kind: 'opaque' });
 }
 
-/** Whether a price of the row depends on the request's body. */
-const pricing = new WeakMap<CatalogEndpoint, boolean>();
+type PricedBy = 'members' | 'bytes' | 'nothing';
+const pricing = new WeakMap<CatalogEndpoint, PricedBy>();
 
-function pricesBody(endpoint: CatalogEndpoint): boolean {
+/** What of the request's body the price of a row depends on. */
+function pricedBy(endpoint: CatalogEndpoint): PricedBy {
   const known = pricing.get(endpoint);
   if (known !== undefined) return known;
   const text = JSON.stringify(endpoint.cost);
-  const reads = text.includes('"in":"body"') || /"(?:body_bytes|entities":")/.test(text);
-  pricing.set(endpoint, reads);
-  return reads;
+  const members = text.includes('"in":"body"') || text.includes('"entities":"');
+  const by = members ? 'members' : text.includes('"body_bytes"') ? 'bytes' : 'nothing';
+  pricing.set(endpoint, by);
+  return by;
 }
 
 /** What the caller itself wrote: a refusal names nothing else. */

@@ -152,10 +152,23 @@ function ownSecret(
   call: IdentifiedCall,
   place: Place,
 ): MaybePromise<Result<Upstream | null, Refusal>> {
-  const { endpoint, provider } = place.entry;
-  return call.tenant.ownSecret(endpoint.id, provider.slug, (secretId) =>
+  const { provider } = place.entry;
+  return call.tenant.ownSecret(keyOf(place.entry), provider.slug, (secretId) =>
     upstreamOf(place, `own:${secretId}`, { kind: 'secret', secretId, field: null }),
   );
+}
+
+const entryKeys = new WeakMap<CatalogEntry, string>();
+let entriesSeen = 0;
+
+/** Names an entry of one catalog version: what was built for an earlier one must not serve a later one. */
+function keyOf(entry: CatalogEntry): string {
+  const known = entryKeys.get(entry);
+  if (known !== undefined) return known;
+  entriesSeen += 1;
+  const key = `${entry.endpoint.id} ${entriesSeen}`;
+  entryKeys.set(entry, key);
+  return key;
 }
 
 /** One upstream per entry and account: an entry lives as long as its catalog version. */

@@ -47,6 +47,8 @@ export interface CustodyTerms {
   readonly needsCancel: () => boolean;
   /** What happens when the client leaves a call that has been sent: `null` lets its upstream go; else it is waited for, until `giveUp`. */
   readonly drain: ((giveUp: () => void) => void) | null;
+  /** Whether the client had the last event of its stream before it left: then its call is whole, however it leaves. */
+  readonly isWhole: () => boolean;
 }
 
 export class Custody implements OpenCall, Hold {
@@ -141,7 +143,8 @@ export class Custody implements OpenCall, Hold {
     if (client.aborted) this.#clientLeft(terms);
   }
 
-  #clientLeft({ drain }: CustodyTerms): void {
+  #clientLeft({ drain, isWhole }: CustodyTerms): void {
+    if (isWhole()) return this.cancel?.abort();
     if (drain === null) return this.abandon(clientClosed);
     if (this.end(clientClosed)) drain(() => this.cancel?.abort());
   }

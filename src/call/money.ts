@@ -59,6 +59,7 @@ export class Money {
   readonly #open = Promise.withResolvers<void>();
   #renewal: ReturnType<typeof setInterval> | null = null;
   #onClosed: (() => void) | null = null;
+  #onLeft: (() => void) | null = null;
   #partly: () => Partly = () => nothingSeen;
 
   /** Keeps the context from here on; {@link placed} says that the hold is there. */
@@ -109,9 +110,16 @@ export class Money {
   /** The client has left: not sent is released by whoever sees it next; what was sent is waited for, `drainMs` at most. */
   left(giveUp: () => void): void {
     this.#hasLeft = true;
+    this.#onLeft?.();
     if (this.isClosed) return;
     const timer = setTimeout(giveUp, drainMs);
     void this.#open.promise.then(() => clearTimeout(timer));
+  }
+
+  /** Calls back when the client has left. */
+  whenLeft(then: () => void): void {
+    if (this.#hasLeft) then();
+    else this.#onLeft = then;
   }
 
   /** Calls back when both are closed; at once when they are. */
@@ -130,9 +138,11 @@ export class Money {
   /** Settles a finished call. One that {@link record} will write keeps its hold open until then; another frees its key. */
   settle({ micros, source }: Charge, isRecorded: boolean): void {
     if (this.isClosed) return;
-    if (source === 'not_billable') return this.release('not_billable');
+    const hasRecord = this.recordId !== null && isRecorded;
+    // A success that costs nothing was executed all the same: its key is not free for another.
+    if (source === 'not_billable' && !hasRecord) return this.release('not_billable');
     this.costMicros = micros;
-    if (this.recordId !== null && isRecorded) return;
+    if (hasRecord) return;
     this.#end(['settle', this.holdId, micros, true]);
     if (this.recordId !== null) this.#end(['free', this.recordId]);
     this.#close(micros);
@@ -164,7 +174,7 @@ export class Money {
     if (this.isClosed || this.#isRecorded) return;
     if (!this.#isSent) return this.release(reason);
     if (this.#hasLeft && !this.isCancellable) return this.#settleUnseen();
-    this.#end(['release', this.holdId, reason]);
+    this.#end(['release', this.holdId, this.#hasLeft ? 'call_cancelled' : reason]);
     if (this.recordId !== null) this.#end([isUnknown ? 'unknown' : 'free', this.recordId]);
     this.#close(null);
   }

@@ -85,6 +85,8 @@ export interface BodyWatch {
   readonly onChunk?: (chunk: Uint8Array) => void;
   /** Whether the upstream is read to its end when the caller has left. */
   readonly drains?: boolean;
+  /** Tells when the caller has left: an answer that nobody takes is never read, and a write to it never ends. */
+  readonly whenLeft?: ((then: () => void) => void) | undefined;
   readonly silence: Silence;
   /** Total so far, before each chunk goes on. */
   readonly onBytes: (total: number) => void;
@@ -120,6 +122,7 @@ export function trackBody(
     silence,
     onChunk: watch.onChunk,
     drains: watch.drains ?? false,
+    whenLeft: watch.whenLeft,
     beforeClose: () => finish('complete'),
   }).then((end) => {
     if (end !== 'complete') finish(end);
@@ -183,6 +186,7 @@ interface CopyRules {
   readonly silence?: Silence;
   readonly onChunk?: ((chunk: Uint8Array) => void) | undefined;
   readonly drains?: boolean;
+  readonly whenLeft?: ((then: () => void) => void) | undefined;
   /** Called before either side is ended for a fault. */
   readonly beforeAbort?: (end: CopyEnd) => void;
   /** Called when every byte was taken by the other side, before that is closed. */
@@ -202,7 +206,8 @@ async function copy(
     silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
   let total = 0;
   let reading = true;
-  let hasLeft = false;
+  const taker = new Taker(writer, rules.drains ?? false);
+  rules.whenLeft?.(() => taker.leave());
   try {
     // A length that is reached needs no read more to know that it is the end.
     while (length === null || total < length) {
@@ -216,10 +221,10 @@ async function copy(
       if (!rules.allow(total)) throw new Error('over the limit');
       rules.onChunk?.(value);
       reading = false;
-      if (!hasLeft) hasLeft = !(await wrote(writer, value, rules.drains ?? false));
+      await taker.take(value);
     }
     if (length !== null && total < length) throw new Error('too short');
-    if (hasLeft) return 'drained';
+    if (taker.hasLeft) return 'drained';
     reading = false;
     rules.beforeClose?.();
     await writer.close();
@@ -233,20 +238,35 @@ async function copy(
   }
 }
 
-/** Writes a chunk. False: nobody takes it any more, and that is no reason to stop. */
-async function wrote(
-  writer: WritableStreamDefaultWriter,
-  chunk: Uint8Array,
-  drains: boolean,
-): Promise<boolean> {
-  if (!drains) {
-    await writer.write(chunk);
-    return true;
+/** The caller's side of a body. Where the upstream is drained, a caller that is gone is no reason to stop, and nobody waits for it. */
+class Taker {
+  hasLeft = false;
+  readonly #writer: WritableStreamDefaultWriter;
+  readonly #drains: boolean;
+  #stopWaiting: (() => void) | null = null;
+
+  constructor(writer: WritableStreamDefaultWriter, drains: boolean) {
+    this.#writer = writer;
+    this.#drains = drains;
   }
-  return writer.write(chunk).then(
-    () => true,
-    () => false,
-  );
+
+  leave(): void {
+    if (!this.#drains) return;
+    this.hasLeft = true;
+    this.#stopWaiting?.();
+  }
+
+  async take(chunk: Uint8Array): Promise<void> {
+    if (this.hasLeft) return;
+    if (!this.#drains) return this.#writer.write(chunk);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#stopWaiting = resolve;
+    this.#writer.write(chunk).then(resolve, () => {
+      this.hasLeft = true;
+      resolve();
+    });
+    await promise;
+  }
 }
 
 /** Copies of the chunks of a body, up to a bound. */

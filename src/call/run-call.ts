@@ -111,6 +111,7 @@ class CallLife {
   readonly #startedAtMs: number;
   #call: IdentifiedCall | null = null;
   #money: Money | null = null;
+  #tap: SseUsageTap | null = null;
   #target: ResolvedCall | null = null;
   #evidence: string | null = null;
   #responseBytes: number | null = null;
@@ -156,7 +157,6 @@ class CallLife {
   /** From here the custody owns the call. */
   begin(call: GuardedCall): Hold {
     const money = this.#money;
-    const drains = money !== null && !money.isCancellable;
     return this.#custody.begin({
       client: () => this.#request.signal,
       hasWaited: this.#hasWaited,
@@ -165,7 +165,8 @@ class CallLife {
       firstByteTimeoutMs: call.upstream.firstByteTimeoutMs,
       nowMs: this.#services.nowMs,
       needsCancel: () => this.#hasBackground || isPumped(call),
-      drain: drains ? (giveUp) => money.left(giveUp) : null,
+      drain: money === null ? null : (giveUp) => leave(money, giveUp),
+      isWhole: () => this.#tap?.hasEnded ?? false,
     });
   }
 
@@ -174,6 +175,8 @@ class CallLife {
     const row = rowOf(refusal);
     if (!this.#custody.ended) this.#blame = row.blame;
     this.#custody.abandon(endingOf(refusal, row.status));
+    // A vendor that never had the whole request cannot have executed it.
+    if (refusal.code === 'request.body_incomplete') this.#money?.release(refusal.code);
     this.#money?.abandon(refusal.code, isOutcomeUnknown(refusal));
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
   }
@@ -210,6 +213,7 @@ class CallLife {
   /** An answer whose end matters: a tracked upstream's, or a stream that says its price as it passes. */
   #followed(call: EvidencedCall): Response {
     const { status, money, tap } = call;
+    this.#tap = tap;
     const { idleTimeoutMs } = call.upstream;
     const silence = new Silence(idleTimeoutMs);
     this.#custody.armLater(idleTimeoutMs, () => silence.watch());
@@ -218,6 +222,7 @@ class CallLife {
     const answer = finalize(call, {
       silence,
       drains: money !== null && !money.isCancellable,
+      whenLeft: money === null ? undefined : (then) => money.whenLeft(then),
       onChunk: (chunk) => {
         tap?.push(chunk);
         kept?.add(chunk);
@@ -272,7 +277,7 @@ class CallLife {
         tenantId: call.key.tenantId,
         keyId: call.key.id,
         principalId: call.key.principalId,
-        upstreamId: catalog === null ? (target?.upstream.id ?? null) : null,
+        upstreamId: catalog === null || catalog.tier === 1 ? (target?.upstream.id ?? null) : null,
         surface: call.surface,
         method: call.method,
         host: target?.endpoint.host ?? null,
@@ -296,6 +301,12 @@ class CallLife {
   }
 }
 
+/** The client has left: what it will not pay for is cancelled, what was sent is waited for. */
+function leave(money: Money, giveUp: () => void): void {
+  money.left(giveUp);
+  if (money.isCancellable) giveUp();
+}
+
 /** Whether the vendor may have executed a call that ends so. */
 const isOutcomeUnknown = ({ code }: Refusal): boolean =>
   code === 'downstream.error' || code === 'timeout.request' || code === 'response_buffer_limit';
@@ -311,6 +322,7 @@ interface StreamEnd {
 function closeStream(money: Money, { call, tap, end, answer }: StreamEnd): void {
   tap.end();
   const isWhole = end === 'complete' || end === 'drained' || tap.hasEnded;
+  if (!isWhole && end === 'caller_left') money.left(() => undefined);
   if (!isWhole) return money.cutShort();
   const header = (name: string): string | null => call.answer.headers.get(name);
   const usage = tap.usage();
@@ -340,8 +352,7 @@ function bodyEnding(
   status: number,
   hasEnded: boolean,
 ): readonly [Ending, Blame | null] {
-  if (end === 'caller_left' && hasEnded) return bodyEnding('complete', status, true);
-  switch (end) {
+  switch (hasEnded && end !== 'drained' ? 'complete' : end) {
     case 'complete':
       return [{ outcome: 'answered', status, code: null }, null];
     case 'caller_left':

@@ -162,12 +162,12 @@ export class LedgerModel {
         return { code: 'tag_blocked', dimension, value };
       }
     }
-    if (this.available() < micros) {
+    if (micros > 0 && this.available() < micros) {
       const availableMicros = this.available();
       return { code: 'insufficient_balance', availableMicros, requiredMicros: micros };
     }
     const cap = this.#config.dailyCapMicros;
-    if (cap !== null && this.settledToday() + this.held() + micros > cap) {
+    if (micros > 0 && cap !== null && this.settledToday() + this.held() + micros > cap) {
       return { code: 'daily_cap', capMicros: cap, resetsAtMs: this.#midnight() };
     }
     const calls = this.holds.filter(
@@ -201,7 +201,7 @@ export class LedgerModel {
       return { code: 'tag_call_cap', dimension, value, resetsAtMs };
     }
     const spend = spent + sum(mine.map((h) => h.micros)) + micros;
-    if (own.spendMaxMicros !== null && spend > own.spendMaxMicros) {
+    if (micros > 0 && own.spendMaxMicros !== null && spend > own.spendMaxMicros) {
       return { code: 'tag_spend_cap', dimension, value, resetsAtMs };
     }
     return null;

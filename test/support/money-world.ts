@@ -116,15 +116,30 @@ export interface MoneyWorld {
 
 let worlds = 0;
 
-/** Starts vendor and gateway, writes the catalog. */
+/** Starts vendor and gateway, writes the catalog. What was begun is ended when a later step fails. */
 export async function startMoneyWorld(options: MoneyWorldOptions = {}): Promise<MoneyWorld> {
+  const endings: (() => unknown)[] = [];
+  const dispose = async (): Promise<void> => {
+    for (const end of endings.splice(0).reverse()) await end();
+  };
+  try {
+    return await begun(options, dispose, (end) => endings.push(end));
+  } catch (fault) {
+    await dispose();
+    throw fault;
+  }
+}
+
+async function begun(
+  options: MoneyWorldOptions,
+  dispose: () => Promise<void>,
+  atEnd: (end: () => unknown) => void,
+): Promise<MoneyWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-money-'));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
   const origin = await startPricedOrigin();
-  worlds += 1;
-  const bundle =
-    options.limits === undefined
-      ? options.bundle
-      : await bundleWithLimits(options.limits, `dist/money-${process.pid}-${worlds}.js`);
+  atEnd(() => origin.close());
+  const bundle = await bundleOf(options, atEnd);
   const isolates = await Isolates.start({
     isolates: options.isolates ?? 1,
     allow: [origin.authority],
@@ -135,6 +150,7 @@ export async function startMoneyWorld(options: MoneyWorldOptions = {}): Promise<
     },
     ...(bundle === undefined ? {} : { bundle }),
   });
+  atEnd(() => isolates.dispose());
   const files = [{ name: 'lab.yaml', text: labFile(origin.authority, options.catalog) }];
   await writeCatalog(await isolates.gateway.db(), origin.authority, files);
   return {
@@ -146,13 +162,20 @@ export async function startMoneyWorld(options: MoneyWorldOptions = {}): Promise<
     },
     tenant: (wanted = {}) => MoneyTenant.make(isolates, wanted),
     restart: (other) => isolates.restart(other),
-    dispose: async () => {
-      await isolates.dispose();
-      await origin.close();
-      rmSync(folder, { recursive: true, force: true });
-      if (options.limits !== undefined && bundle !== undefined) rmSync(bundle, { force: true });
-    },
+    dispose,
   };
+}
+
+/** The bundle to run: one of its own for other limits, which goes with the world. */
+async function bundleOf(
+  { limits, bundle }: MoneyWorldOptions,
+  atEnd: (end: () => unknown) => void,
+): Promise<string | undefined> {
+  if (limits === undefined) return bundle;
+  worlds += 1;
+  const outfile = `dist/money-${process.pid}-${worlds}.js`;
+  atEnd(() => rmSync(outfile, { force: true }));
+  return bundleWithLimits(limits, outfile);
 }
 
 let cases = 0;

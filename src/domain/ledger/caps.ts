@@ -2,7 +2,7 @@
  * Caps: may this call be placed? Judged in the same turn as the hold, in a fixed order: blocked
  * tag, balance, daily cap of the tenant, calls of the key, calls and spend of its tags. The first
  * "no" is the answer: what no waiting can change comes first.
- * Promises: changes nothing. Must never: let open holds and settlements of a window pass its limit.
+ * Promises: changes nothing; a call that costs nothing is only counted, however low the balance. Must never: let open holds and settlements of a window pass its limit.
  * Pure. Called by the object's `turn.ts`.
  */
 import { ledgerBudgetValuesMax } from '../../base/limits';
@@ -43,14 +43,14 @@ function blockedTag({ tally }: Books, tags: Tags | null): LedgerRefusal | null {
 }
 
 function balance({ availableMicros }: Books, requiredMicros: number): LedgerRefusal | null {
-  if (availableMicros >= requiredMicros) return null;
+  if (requiredMicros === 0 || availableMicros >= requiredMicros) return null;
   return { code: 'insufficient_balance', availableMicros, requiredMicros };
 }
 
 function dailyCap(books: Books, amountMicros: number): LedgerRefusal | null {
   const { tally, heldMicros } = books;
   const capMicros = books.config.dailyCapMicros;
-  if (capMicros === null) return null;
+  if (capMicros === null || amountMicros === 0) return null;
   if (tally.settledTodayMicros + heldMicros + amountMicros <= capMicros) return null;
   return { code: 'daily_cap', capMicros, resetsAtMs: tally.endsAtMs };
 }
@@ -89,7 +89,8 @@ function judgeValue(
   if (callsMax !== null && calls >= callsMax) {
     return { code: 'tag_call_cap', dimension, value, resetsAtMs };
   }
-  if (spendMaxMicros !== null && settledMicros + heldMicros + call.amountMicros > spendMaxMicros) {
+  const spendMicros = settledMicros + heldMicros + call.amountMicros;
+  if (call.amountMicros > 0 && spendMaxMicros !== null && spendMicros > spendMaxMicros) {
     return { code: 'tag_spend_cap', dimension, value, resetsAtMs };
   }
   return null;

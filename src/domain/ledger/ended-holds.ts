@@ -9,7 +9,7 @@ import type { EndedHold } from './holds';
 import { hashOf } from './id-map';
 
 /** Room at first; it doubles. A power of two. */
-const roomMin = 1_024;
+const roomMin = 64;
 
 export class EndedHolds {
   #ids: string[] = [];
@@ -56,6 +56,8 @@ export class EndedHolds {
     this.#numbers[3 * at + 2] = hold.chargeMicros;
     if (hold.ending !== 'settled' || hold.tags !== null || hold.lateMicros !== null) {
       this.#wholes.set(at, hold);
+    } else if (known >= 0) {
+      this.#wholes.delete(at);
     }
   }
 

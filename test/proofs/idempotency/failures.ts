@@ -67,18 +67,6 @@ const notBegun: readonly Named[] = [
       await spent(world, tenant, { caseId: call.caseId, hits: 1, micros: callMicros });
     },
   ],
-  [
-    'a 204 of an operation that bills content only costs nothing and frees the key',
-    async (world) => {
-      const tenant = await world.tenant();
-      const call = keyed();
-      world.origin.planFor(call.caseId, ({ write }) => write('HTTP/1.1 204 No Content\r\n\r\n'));
-      same((await tenant.call('lab.success', call)).status, 204, 'the empty answer');
-      world.origin.planFor(call.caseId, answers());
-      fresh(await tenant.call('lab.success', call));
-      await spent(world, tenant, { caseId: call.caseId, hits: 2, micros: callMicros });
-    },
-  ],
 ];
 
 /** Sent, and nobody saw the outcome; `micros`: what the calls of it cost together at the end. */

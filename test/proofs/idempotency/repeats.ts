@@ -132,6 +132,20 @@ const again: readonly Named[] = [
     },
   ],
   [
+    'a success that costs nothing was executed all the same: its key is used, its repeat gets the 204',
+    async (world) => {
+      const tenant = await world.tenant();
+      const call = keyed();
+      world.origin.planFor(call.caseId, ({ complete }) =>
+        complete('HTTP/1.1 204 No Content\r\n\r\n'),
+      );
+      const first = await tenant.call('lab.success', call);
+      same(first.status, 204, 'the empty answer');
+      sameAnswer(first, await tenant.call('lab.success', { ...call, isolate: 1 }));
+      await spent(world, tenant, { caseId: call.caseId, hits: 1, micros: 0 });
+    },
+  ],
+  [
     'without a key the same call is executed each time',
     async (world) => {
       const tenant = await world.tenant();

@@ -246,7 +246,8 @@ describe('the body of a call of a row', () => {
   ] as const;
 
   it.each(bounds)('%s of %i bytes passes', async (_, bytesMax, row, parts) => {
-    const call = ofRow(row, { body: new Uint8Array(bytesMax), ...parts });
+    const text = `{"model":"small","pad":"${'x'.repeat(bytesMax - 26)}"}`;
+    const call = ofRow(row, { body: text, ...parts });
     const result = await authorize({ ...call, declaredBytes: bytesMax });
     expect(result.ok && result.value.sentBytes?.byteLength).toBe(bytesMax);
   });

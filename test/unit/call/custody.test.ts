@@ -27,6 +27,7 @@ function begun(
     gone?: boolean;
     firstByteTimeoutMs?: number;
     needsCancel?: boolean;
+    isWhole?: boolean;
     drain?: (giveUp: () => void) => void;
   } = {},
 ): Begun {
@@ -44,6 +45,7 @@ function begun(
     firstByteTimeoutMs: options.firstByteTimeoutMs ?? firstByteTimeoutMs,
     nowMs: () => Date.now(),
     needsCancel: () => options.needsCancel ?? true,
+    isWhole: () => options.isWhole ?? false,
     drain: options.drain ?? null,
   });
   return { ends, background, client, custody, hold, watched };
@@ -296,4 +298,11 @@ describe('a body that is followed', () => {
     await turns();
     expect([vi.getTimerCount(), call.background.work]).toEqual([0, []]);
   });
+});
+
+it('a client that leaves behind the last event of its stream has not left early: the upstream is let go, the end is the stream’s', async () => {
+  const call = begun({ isWhole: true });
+  await woken(call);
+  call.client.abort();
+  expect([call.ends, call.hold.cancel?.signal.aborted]).toEqual([[], true]);
 });

@@ -192,10 +192,7 @@ describe('a client that leaves', () => {
   it('of a vendor that does not bill cancelled work lets it go and pays nothing', async () => {
     const call = await left({ entry: rowOf({ onClientDisconnect: 'cancel' }) });
     await Promise.all(call.background.work);
-    expect([call.isCancelled(), told(call.desk)]).toEqual([
-      true,
-      [['release', 'downstream.error']],
-    ]);
+    expect([call.isCancelled(), told(call.desk)]).toEqual([true, [['release', 'call_cancelled']]]);
     expect(call.rows).toMatchObject([{ ...cancelled, costMicros: null }]);
   });
 
