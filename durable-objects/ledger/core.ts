@@ -209,10 +209,10 @@ export class LedgerCore {
    */
   #isPlain(ends: readonly EndOp[], places: readonly PlaceOp[]): boolean {
     const { open } = this.#loaded().state;
-    return (
-      ends.every((op) => (op[0] === 'settle' || op[0] === 'release') && open.has(op[1])) &&
-      places.every((op) => op[6] === null)
-    );
+    for (const op of ends) {
+      if ((op[0] !== 'settle' && op[0] !== 'release') || !open.has(op[1])) return false;
+    }
+    return places.every((op) => op[6] === null);
   }
 
   /** What the resolution of a record does to its hold; gives what was charged by it. */

@@ -143,16 +143,18 @@ export class Money {
     if (source === 'not_billable' && !hasRecord) return this.release('not_billable');
     this.costMicros = micros;
     if (hasRecord) return;
-    this.#end(['settle', this.holdId, micros, true]);
-    if (this.recordId !== null) this.#end(['free', this.recordId]);
+    const settle: EndOp = ['settle', this.holdId, micros, true];
+    if (this.recordId === null) this.#end(settle);
+    else this.#endNow([settle, ['free', this.recordId]]);
     this.#close(micros);
   }
 
   /** Gives the hold back; the key, which executed nothing that counts, is free again. */
   release(reason: string): void {
     if (this.isClosed) return;
-    this.#end(['release', this.holdId, reason]);
-    if (this.recordId !== null) this.#end(['free', this.recordId]);
+    const release: EndOp = ['release', this.holdId, reason];
+    if (this.recordId === null) this.#end(release);
+    else this.#endNow([release, ['free', this.recordId]]);
     this.#close(null);
   }
 
@@ -174,8 +176,9 @@ export class Money {
     if (this.isClosed || this.#isRecorded) return;
     if (!this.#isSent) return this.release(reason);
     if (this.#hasLeft && !this.isCancellable) return this.#settleUnseen();
-    this.#end(['release', this.holdId, this.#hasLeft ? 'call_cancelled' : reason]);
-    if (this.recordId !== null) this.#end([isUnknown ? 'unknown' : 'free', this.recordId]);
+    const release: EndOp = ['release', this.holdId, this.#hasLeft ? 'call_cancelled' : reason];
+    if (this.recordId === null) this.#end(release);
+    else this.#endNow([release, [isUnknown ? 'unknown' : 'free', this.recordId]]);
     this.#close(null);
   }
 
@@ -218,6 +221,12 @@ export class Money {
   #end(op: EndOp): void {
     const { desk, address, background } = this.#parts;
     desk.end(address, op, background);
+  }
+
+  /** A key that is free again must not wait for company: a retry may come through another isolate. */
+  #endNow(ops: readonly EndOp[]): void {
+    const { desk, address, background } = this.#parts;
+    background(desk.endNow(address, ops, background));
   }
 
   #close(costMicros: number | null): void {

@@ -90,8 +90,8 @@ export interface BodyWatch {
   readonly silence: Silence;
   /** Total so far, before each chunk goes on. */
   readonly onBytes: (total: number) => void;
-  /** Exactly once. */
-  readonly onEnd: (end: BodyEnd) => void;
+  /** Exactly once. A promise holds back the end of a body that is complete, as the caller sees it. */
+  readonly onEnd: (end: BodyEnd) => void | Promise<void>;
 }
 
 /**
@@ -109,9 +109,9 @@ export function trackBody(
   const { silence } = watch;
   const { readable, writable } =
     length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
-  const finish = (end: CopyEnd): void => {
+  const finish = (end: CopyEnd): void | Promise<void> => {
     silence.stop();
-    watch.onEnd(silence.broken ? 'idle' : end === 'source_broke' ? 'upstream_broke' : end);
+    return watch.onEnd(silence.broken ? 'idle' : end === 'source_broke' ? 'upstream_broke' : end);
   };
   void copy(body, writable, {
     allow: (total) => {
@@ -125,7 +125,7 @@ export function trackBody(
     whenLeft: watch.whenLeft,
     beforeClose: () => finish('complete'),
   }).then((end) => {
-    if (end !== 'complete') finish(end);
+    if (end !== 'complete') void finish(end);
   });
   return readable;
 }
@@ -190,7 +190,7 @@ interface CopyRules {
   /** Called before either side is ended for a fault. */
   readonly beforeAbort?: (end: CopyEnd) => void;
   /** Called when every byte was taken by the other side, before that is closed. */
-  readonly beforeClose?: () => void;
+  readonly beforeClose?: () => void | Promise<void>;
 }
 
 /** Copies until the end, a refusal, silence, or a fault on either side; never a clean end after a broken read. */
@@ -226,7 +226,7 @@ async function copy(
     if (length !== null && total < length) throw new Error('too short');
     if (taker.hasLeft) return 'drained';
     reading = false;
-    rules.beforeClose?.();
+    await rules.beforeClose?.();
     await writer.close();
     return 'complete';
   } catch (fault) {

@@ -233,11 +233,12 @@ class CallLife {
       onEnd: (end) => {
         const [ending, blame] = bodyEnding(end, status, tap?.hasEnded ?? false);
         this.#blame = blame;
-        if (money !== null && tap !== null) {
-          const bytes = kept === null ? null : kept.bytes();
-          closeStream(money, { call, tap, end, answer: bytes && { status, headers, bytes } });
-        }
+        const closed =
+          money === null || tap === null
+            ? undefined
+            : closeStream(money, { call, tap, end, answer: answerOf(kept, status, headers) });
         this.#custody.end(ending);
+        return closed;
       },
     });
     headers = kept === null ? [] : recordedHeaders(answer.headers);
@@ -318,17 +319,31 @@ interface StreamEnd {
   readonly answer: SeenAnswer | null;
 }
 
-/** Settles a stream: whole ones by what they said, others by what was seen of them. */
-function closeStream(money: Money, { call, tap, end, answer }: StreamEnd): void {
+function answerOf(
+  kept: KeptBytes | null,
+  status: number,
+  headers: readonly string[],
+): SeenAnswer | null {
+  const bytes = kept?.bytes() ?? null;
+  return bytes === null ? null : { status, headers, bytes };
+}
+
+/** Settles a stream: whole ones by what they said, others by what was seen of them. A record is on disk before the caller sees the end. */
+function closeStream(
+  money: Money,
+  { call, tap, end, answer }: StreamEnd,
+): Promise<void> | undefined {
   tap.end();
   const isWhole = end === 'complete' || end === 'drained' || tap.hasEnded;
   if (!isWhole && end === 'caller_left') money.left(() => undefined);
-  if (!isWhole) return money.cutShort();
+  if (!isWhole) {
+    money.cutShort();
+    return undefined;
+  }
   const header = (name: string): string | null => call.answer.headers.get(name);
   const usage = tap.usage();
   money.settle(money.chargeOf({ status: call.status, header, usage }), true);
-  // The body is out already; the record follows it, and the context waits for it.
-  void money.record(answer);
+  return money.isClosed ? undefined : money.record(answer);
 }
 
 /** Headers of an answer as they are recorded; its call id is that of one call. */

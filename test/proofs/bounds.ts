@@ -1,7 +1,9 @@
 /**
- * `npm run prove -- bounds`: every limit of the wire, of the metered road and of management
- * is attacked once over sockets: at it a request passes, beyond it comes a typed refusal and the
- * origin is not asked. The tables are in bounds/. Called by scripts/prove.ts and test/fault/bounds.test.ts.
+ * `npm run prove -- bounds`: every limit of the wire, of the metered road and of management is
+ * attacked once over sockets: at it a request passes, beyond it comes a typed refusal and the origin
+ * is not asked. Limits that no request reaches are attacked where they are kept: catalog files, the
+ * ledger's own statements, queue and journal. The tables are in bounds/. Called by scripts/prove.ts
+ * and test/fault/bounds.test.ts.
  */
 import { freePorts } from '../../scripts/lib/ports.ts';
 import { poolEndpointsMax } from '../../src/base/limits.ts';

@@ -121,10 +121,11 @@ async function flushersBy(lateMs: number): Promise<number> {
   return backgrounds;
 }
 
-const quota = (page: number | null): Cost => ({
+/** A micro-USD a row; `max`: the vendor's largest page, null where the row does not tell it. */
+const quota = (max: number | 'none' | null): Cost => ({
   kind: 'quota_rows',
   prices: [{ when: [], perMillionMicros: 1_000_000 }],
-  page: page === null ? null : { in: 'query', at: 'size', default: null, max: page },
+  page: max === 'none' ? null : { in: 'query', at: 'size', default: null, max },
   entities: null,
   rows: null,
 });
@@ -152,23 +153,20 @@ export const inTheCode: readonly Named[] = [
   inCode(
     'quotaPageDefault, quotaPageMax, quotaRowsMax: what an undeclared page is held for',
     async () => {
-      const [{ estimate }, { usualSettlement }] = await Promise.all([
+      const [{ estimate }, { queryPairs }, { usualSettlement }] = await Promise.all([
         import('../../../src/domain/pricing/estimate.ts'),
+        import('../../../src/domain/relay/query.ts'),
         import('../../../scripts/lib/catalog/price-schema.ts'),
       ]);
       const rowsOf = (cost: Cost, query: string | null): number => {
-        const facts = { query: [], body: undefined, bodyBytes: 0, ceilingMicros: null };
-        const pairs = query === null ? [] : [{ name: 'size', value: query, raw: query, text: '' }];
-        const held = estimate(cost, usualSettlement, { ...facts, query: pairs as never });
+        const asked = { query: queryPairs(query), body: undefined, bodyBytes: 0 };
+        const held = estimate(cost, usualSettlement, { ...asked, ceilingMicros: null });
         return held.kind === 'known' ? held.micros : -1;
       };
-      same(rowsOf(quota(null), null), quotaPageDefault, 'no page is declared');
-      const undeclared = {
-        ...quota(1),
-        page: { in: 'query', at: 'size', default: null, max: null },
-      };
-      same(rowsOf(undeclared as Cost, String(quotaPageMax + 1)), quotaPageMax, 'a larger page');
-      same(rowsOf(quota(quotaRowsMax * 2), String(quotaRowsMax + 1)), quotaRowsMax, 'all rows');
+      const large = (rows: number): string => `size=${rows + 1}`;
+      same(rowsOf(quota('none'), null), quotaPageDefault, 'no page is declared');
+      same(rowsOf(quota(null), large(quotaPageMax)), quotaPageMax, 'a larger page than usual');
+      same(rowsOf(quota(2 * quotaRowsMax), large(quotaRowsMax)), quotaRowsMax, 'more rows');
     },
   ),
   inCode(`jsonPathsKeptMax: an isolate keeps ${jsonPathsKeptMax} parsed paths`, async () => {

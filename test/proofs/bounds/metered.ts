@@ -70,7 +70,7 @@ endpoints:${[
 const look = (stand: Stand, head: string): string =>
   calling(stand, '/catalog/call/lab.look', `${head}\r\n\r\n`);
 
-/** Pairs of tags, as `X-Weir-Meta` has them; `size` pairs, or a key or value of `size` characters. */
+/** Tags as `X-Weir-Meta` has them. */
 const meta = (pairs: readonly (readonly [key: string, value: string])[]): string =>
   `X-Weir-Meta: ${pairs.map((pair) => pair.join('=')).join(', ')}`;
 
