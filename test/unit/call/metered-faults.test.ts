@@ -1,4 +1,4 @@
-/** Faults of the road found on 2026-11-30, 06:33-06:52: each fails at 13bb9fd; goes to test/unit/call once mended. */
+/** Faults of the metered road that were found once: each of these was a wrong charge, a wrong byte or a wrong row. */
 import { describe, expect, it, vi } from 'vitest';
 import { ok } from '../../../src/base/result';
 import { resolve } from '../../../src/call/03-resolve';
