@@ -6,7 +6,12 @@
  * Must never: wait for the ledger on the answer's path, except where a record must be durable first.
  * Made by stage 06; closed by stage 09, by the body's follower, or by run-call on a refusal.
  */
-import { drainMs, holdRenewMs, recordInlineBodyBytesMax } from '../base/limits';
+import {
+  drainMs,
+  holdRenewMs,
+  recordHeaderCharsMax,
+  recordInlineBodyBytesMax,
+} from '../base/limits';
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { LedgerAddress } from '../domain/ledger/address';
 import type { EndOp, RecordedAnswer } from '../domain/ledger/operations';
@@ -208,6 +213,8 @@ export class Money {
 
   async #recorded(recordId: string, answer: SeenAnswer, costMicros: number): Promise<EndOp> {
     const { status, headers, bytes } = answer;
+    const headerChars = headers.reduce((sum, text) => sum + text.length, 0);
+    if (headerChars > recordHeaderCharsMax) return ['unknown', recordId];
     const isInline = bytes.byteLength <= recordInlineBodyBytesMax;
     const bodyRef = isInline ? null : await this.#parts.bodies?.put(recordId, bytes);
     // Executed, and the answer cannot be kept: a repeat must not execute it again.

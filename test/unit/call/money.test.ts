@@ -3,7 +3,12 @@
  * and hanging up is never cheaper than staying.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { drainMs, holdRenewMs, recordInlineBodyBytesMax } from '../../../src/base/limits';
+import {
+  drainMs,
+  holdRenewMs,
+  recordHeaderCharsMax,
+  recordInlineBodyBytesMax,
+} from '../../../src/base/limits';
 import type { Money, Partly } from '../../../src/call/money';
 import type { EndOp, RecordedAnswer } from '../../../src/domain/ledger/operations';
 import { wholeDecimal } from '../../../src/domain/pricing/decimal';
@@ -342,6 +347,11 @@ describe('a keyed answer', () => {
     ['whose body the store did not keep', large, bodiesOf(undefined).bodies],
     ['that is large where no store is', large, null],
     ['that is too large to keep', null, bodiesOf('records/idm_1').bodies],
+    [
+      'with more header text than a record holds',
+      { ...answer, headers: ['x-a', 'v'.repeat(recordHeaderCharsMax)] },
+      null,
+    ],
   ])('%s costs what it costs, and its outcome is unknown', async (_, seen, bodies) => {
     const { money, desk } = heldMoney({ ...keyed, bodies });
     money.settle(paid, true);
