@@ -56,6 +56,8 @@ export interface QueryCounts {
   readonly versions: number;
   readonly writes: number;
   readonly callBatches: number;
+  /** The newest of `reads`. */
+  readonly lastRead: string;
 }
 
 /** What the ledgers of the counted gateway have seen so far, see `workers/counted.ts`. */

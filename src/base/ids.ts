@@ -6,7 +6,17 @@
 const alphabet = [...'0123456789ABCDEFGHJKMNPQRSTVWXYZ'].map((letter) => letter.charCodeAt(0));
 
 /** What each prefix names. */
-export type IdPrefix = 'ten' | 'prj' | 'prn' | 'key' | 'sec' | 'ups' | 'rte' | 'den' | 'call' | 'hld';
+export type IdPrefix =
+  | 'ten'
+  | 'prj'
+  | 'prn'
+  | 'key'
+  | 'sec'
+  | 'ups'
+  | 'rte'
+  | 'den'
+  | 'call'
+  | 'hld';
 
 /** A ULID of `nowMs` (epoch milliseconds) and 10 random bytes; made in one piece, since a text of many joined ones stays a tree. */
 export function ulid(nowMs: number, random: Uint8Array): string {

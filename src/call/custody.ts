@@ -124,7 +124,10 @@ export class Custody implements OpenCall, Hold {
       this.arm();
       then();
     };
-    if (this.armed || this.#isWoken || idleTimeoutMs < 2 * custodyArmMs) return armed();
+    if (this.armed || this.#isWoken || idleTimeoutMs < 2 * custodyArmMs) {
+      armed();
+      return;
+    }
     const wake = Promise.withResolvers<void>();
     this.#wake = wake.resolve;
     void wake.promise.then(armed);
@@ -144,9 +147,9 @@ export class Custody implements OpenCall, Hold {
   }
 
   #clientLeft({ drain, isWhole }: CustodyTerms): void {
-    if (isWhole()) return this.cancel?.abort();
-    if (drain === null) return this.abandon(clientClosed);
-    if (this.end(clientClosed)) drain(() => this.cancel?.abort());
+    if (isWhole()) this.cancel?.abort();
+    else if (drain === null) this.abandon(clientClosed);
+    else if (this.end(clientClosed)) drain(() => this.cancel?.abort());
   }
 
   /** The caller is gone or the watchdog fired: the upstream is cancelled, unless the call has already ended. */

@@ -145,22 +145,14 @@ export class Money {
     if (this.isClosed) return;
     const hasRecord = this.recordId !== null && isRecorded;
     // A success that costs nothing was executed all the same: its key is not free for another.
-    if (source === 'not_billable' && !hasRecord) return this.release('not_billable');
-    this.costMicros = micros;
-    if (hasRecord) return;
-    const settle: EndOp = ['settle', this.holdId, micros, true];
-    if (this.recordId === null) this.#end(settle);
-    else this.#endNow([settle, ['free', this.recordId]]);
-    this.#close(micros);
+    if (hasRecord) this.costMicros = micros;
+    else if (source === 'not_billable') this.release('not_billable');
+    else this.#finish(['settle', this.holdId, micros, true], 'free', micros);
   }
 
   /** Gives the hold back; the key, which executed nothing that counts, is free again. */
   release(reason: string): void {
-    if (this.isClosed) return;
-    const release: EndOp = ['release', this.holdId, reason];
-    if (this.recordId === null) this.#end(release);
-    else this.#endNow([release, ['free', this.recordId]]);
-    this.#close(null);
+    if (!this.isClosed) this.#finish(['release', this.holdId, reason], 'free', null);
   }
 
   /** Settles and records in one step, on disk before the answer goes out. `null`: an answer too large to keep. */
@@ -179,19 +171,19 @@ export class Money {
   /** The call ends without an answer that counts: our refusal, a fault, a bug. `isUnknown`: it may have been executed all the same. */
   abandon(reason: string, isUnknown: boolean): void {
     if (this.isClosed || this.#isRecorded) return;
-    if (!this.#isSent) return this.release(reason);
-    if (this.#hasLeft && !this.isCancellable) return this.#settleUnseen();
-    const release: EndOp = ['release', this.holdId, this.#hasLeft ? 'call_cancelled' : reason];
-    if (this.recordId === null) this.#end(release);
-    else this.#endNow([release, [isUnknown ? 'unknown' : 'free', this.recordId]]);
-    this.#close(null);
+    if (!this.#isSent) this.release(reason);
+    else if (this.#hasLeft && !this.isCancellable) this.#settleUnseen();
+    else {
+      const why = this.#hasLeft ? 'call_cancelled' : reason;
+      this.#finish(['release', this.holdId, why], isUnknown ? 'unknown' : 'free', null);
+    }
   }
 
   /** The stream broke or its client left before its end. */
   cutShort(): void {
     if (this.isClosed) return;
-    if (this.#hasLeft && this.isCancellable) return this.abandon('call_cancelled', true);
-    this.#settleUnseen();
+    if (this.#hasLeft && this.isCancellable) this.abandon('call_cancelled', true);
+    else this.#settleUnseen();
   }
 
   #settleUnseen(): void {
@@ -205,10 +197,8 @@ export class Money {
             settlement: endpoint.settlement,
             heldMicros,
           });
-    if (source === 'not_billable') return this.release('not_billable');
-    this.#end(['settle', this.holdId, micros, true]);
-    if (this.recordId !== null) this.#end(['unknown', this.recordId]);
-    this.#close(micros);
+    if (source === 'not_billable') this.release('not_billable');
+    else this.#finish(['settle', this.holdId, micros, true], 'unknown', micros);
   }
 
   async #recorded(recordId: string, answer: SeenAnswer, costMicros: number): Promise<EndOp> {
@@ -230,10 +220,12 @@ export class Money {
     desk.end(address, op, background);
   }
 
-  /** A key that is free again must not wait for company: a retry may come through another isolate. */
-  #endNow(ops: readonly EndOp[]): void {
+  /** Ends both. What becomes of a key must not wait for company: a retry may come through another isolate. */
+  #finish(end: EndOp, fate: 'free' | 'unknown', costMicros: number | null): void {
     const { desk, address, background } = this.#parts;
-    background(desk.endNow(address, ops, background));
+    if (this.recordId === null) this.#end(end);
+    else background(desk.endNow(address, [end, [fate, this.recordId]], background));
+    this.#close(costMicros);
   }
 
   #close(costMicros: number | null): void {

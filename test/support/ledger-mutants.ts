@@ -30,7 +30,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a call is placed without enough money',
     file: caps,
-    find: 'if (availableMicros >= requiredMicros) return null;',
+    find: 'if (requiredMicros === 0 || availableMicros >= requiredMicros) return null;',
     replace: 'if (availableMicros > -1_000) return null;',
   },
   {

@@ -42,7 +42,7 @@ export const scenarios: readonly Scenario[] = [
       settle a 25           -> settled
       books                 -> -15 0 25 15
       place b 10            -> insufficient_balance -15/10
-      place c 0             -> insufficient_balance -15/0
+      place c 0             -> placed
       top_up more 20        -> credited
       books                 -> 5 0 25 0
       place b 5             -> placed
@@ -159,12 +159,13 @@ export const scenarios: readonly Scenario[] = [
       place c 51            -> daily_cap
       place c 50            -> placed
       settle b 70           -> settled
-      place d 0             -> daily_cap
+      place d 0             -> placed
+      place e 1             -> daily_cap
       release c             -> released
-      place d 20            -> placed
+      place f 20            -> placed
       + 4h
-      place e 80            -> placed
-      place f 1             -> daily_cap
+      place g 80            -> placed
+      place h 1             -> daily_cap
       audit                 -> clean`,
   },
   {

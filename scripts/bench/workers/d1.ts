@@ -17,12 +17,21 @@ export interface QueryCounts {
   versions: number;
   writes: number;
   callBatches: number;
+  /** The newest of `reads`, for whoever wonders what it was. */
+  lastRead: string;
 }
 
 const isWrite = /^\s*(insert|update|delete|replace|create|drop|alter|pragma)\b/i;
 
 export class Database extends DurableObject {
-  readonly #counts: QueryCounts = { requests: 0, reads: 0, versions: 0, writes: 0, callBatches: 0 };
+  readonly #counts: QueryCounts = {
+    requests: 0,
+    reads: 0,
+    versions: 0,
+    writes: 0,
+    callBatches: 0,
+    lastRead: '',
+  };
 
   override async fetch(request: Request): Promise<Response> {
     if (request.method === 'GET') return Response.json(this.#counts);
@@ -50,8 +59,10 @@ export class Database extends DurableObject {
       return;
     }
     for (const { sql } of queries) {
-      if (!isWrite.test(sql)) this.#counts.reads += 1;
-      else if (/into calls\b/.test(sql)) this.#counts.callBatches += 1;
+      if (!isWrite.test(sql)) {
+        this.#counts.reads += 1;
+        this.#counts.lastRead = sql;
+      } else if (/into calls\b/.test(sql)) this.#counts.callBatches += 1;
       else this.#counts.writes += 1;
     }
   }
@@ -82,9 +93,11 @@ export class Database extends DurableObject {
   }
 }
 
-/** ConfigReader.chain: nothing but the ids and versions of one tenant chain. */
+/** ConfigReader.chain, nothing but one tenant chain's ids, versions and ledgers; and the catalog's version. */
 const isVersionRead = (sql: string): boolean =>
-  /^\s*select id, version from\s*\(\s*with recursive chain/i.test(sql.replaceAll('"', ''));
+  /^\s*select (?:id, version\b[^()]* from\s*\(\s*with recursive chain|version from catalog_state)/i.test(
+    sql.replaceAll('"', ''),
+  );
 
 export default {
   fetch: (request: Request, bindings: { DATABASE: DurableObjectNamespace }): Promise<Response> =>
