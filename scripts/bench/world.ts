@@ -223,7 +223,11 @@ async function populate(processes: Processes, run: string, gzipBytes: number): P
     queries: () => store.counts<QueryCounts>(),
     ledgerCounts: () => ledgerCounts(countedMoney.tenantId),
     originHits,
-    stop: () => processes.stop(),
+    stop: async () => {
+      await processes.stop();
+      // A million entries are worth nothing afterwards.
+      rmSync(`${run}/state`, { recursive: true, force: true });
+    },
   };
 }
 
