@@ -173,10 +173,7 @@ async function place(
   const { key, tags } = call;
   const op: PlaceOp = ['place', money.holdId, micros, key.id, key.callCap, tags, claim];
   const answer = await desk.place(call.tenant.ledger, op, background);
-  if (answer.outcome === 'placed') {
-    money.placed();
-    return ok(grow(call, { money }));
-  }
+  if (answer.outcome === 'placed') return ok(grow(call, { money }));
   money.refused();
   return answer.outcome === 'replay' ? ok({ replay: answer.answer }) : err(refusalOf(answer));
 }

@@ -21,12 +21,15 @@ import type { Hold } from './custody';
 import type { Money } from './money';
 import { readAll } from './pump';
 
+/** What settling may do with the call that is held. */
+export type SettleHold = Pick<Hold, 'arm' | 'armLater' | 'cancel'>;
+
 const unread = { bytes: null, tap: null, costMicros: null } as const;
 
 /** Refuses: response_buffer_limit, downstream.error (the answer broke while it was read). */
 export function settle(
   call: AnsweredCall,
-  hold: Pick<Hold, 'arm'>,
+  hold: SettleHold,
 ): MaybePromise<Result<SettledCall, Refusal>> {
   const { money } = call;
   if (money === null) return ok(grow(call, unread));
@@ -36,7 +39,7 @@ export function settle(
 async function settleMetered(
   call: AnsweredCall,
   money: Money,
-  hold: Pick<Hold, 'arm'>,
+  hold: SettleHold,
 ): Promise<Result<SettledCall, Refusal>> {
   const { answer, status } = call;
   const { headers } = answer;
@@ -63,16 +66,37 @@ async function settleMetered(
 
 async function wholeBody(
   { answer, endpoint }: AnsweredCall,
-  hold: Pick<Hold, 'arm'>,
+  hold: SettleHold,
 ): Promise<Result<Uint8Array | null, Refusal>> {
   if (answer.body === null) return ok(null);
-  hold.arm();
-  const bytes = await readAll(answer.body, meteredAnswerBytesMax, meteredAnswerWaitMs);
-  if (bytes === 'too_large')
-    return err({ code: 'response_buffer_limit', bytesMax: meteredAnswerBytesMax });
+  const declared = answer.headers.get('content-length');
+  const tooLarge = err({ code: 'response_buffer_limit', bytesMax: meteredAnswerBytesMax } as const);
+  if (declared !== null && Number(declared) > meteredAnswerBytesMax) return tooLarge;
+  const bytes = await (declared === null ? counted(answer.body, hold) : native(answer, hold));
+  if (bytes === 'too_large') return tooLarge;
   if (bytes === 'broken' || bytes === 'late')
     return err({ code: 'downstream.error', host: endpoint.host });
   return ok(bytes);
+}
+
+function counted(body: ReadableStream, hold: SettleHold): ReturnType<typeof readAll> {
+  hold.arm();
+  return readAll(body, meteredAnswerBytesMax, meteredAnswerWaitMs);
+}
+
+/** A length that was promised and is within the bound needs no counting: the platform reads it. The wait gets its timer when it is long. */
+async function native(answer: Response, hold: SettleHold): Promise<Uint8Array | 'broken'> {
+  let late: ReturnType<typeof setTimeout> | null = null;
+  hold.armLater(meteredAnswerWaitMs, () => {
+    late = setTimeout(() => hold.cancel?.abort(), meteredAnswerWaitMs);
+  });
+  try {
+    return new Uint8Array(await answer.arrayBuffer());
+  } catch {
+    return 'broken';
+  } finally {
+    if (late !== null) clearTimeout(late);
+  }
 }
 
 /** We ask for no coding; an answer that has one all the same is decoded for the price alone. */

@@ -31,6 +31,11 @@ export interface Hold {
   wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'>;
   /** To be called before waiting for anything else than headers. */
   arm(): void;
+  /**
+   * The same for a wait that is mostly short: arms, and calls `then`, when `custodyArmMs` have passed; at once when `boundMs`, after which
+   * the waiting must be cut, is no longer than that.
+   */
+  armLater(boundMs: number, then: () => void): void;
 }
 
 /** What a custody needs to begin. `firstByteTimeoutMs` counts from the start of the call. */
@@ -49,6 +54,8 @@ export interface CustodyTerms {
   readonly drain: ((giveUp: () => void) => void) | null;
   /** Whether the client had the last event of its stream before it left: then its call is whole, however it leaves. */
   readonly isWhole: () => boolean;
+  /** Called once when the call is armed: what only a long call needs begins here. */
+  readonly onArmed: () => void;
 }
 
 export class Custody implements OpenCall, Hold {
@@ -118,13 +125,12 @@ export class Custody implements OpenCall, Hold {
     this.#wake?.();
   }
 
-  /** For a body that is followed: arms, and calls `then`, when `custodyArmMs` have passed; at once when its silence may not last that long. */
-  armLater(idleTimeoutMs: number, then: () => void): void {
+  armLater(boundMs: number, then: () => void): void {
     const armed = (): void => {
       this.arm();
       then();
     };
-    if (this.armed || this.#isWoken || idleTimeoutMs < 2 * custodyArmMs) {
+    if (this.armed || this.#isWoken || boundMs < 2 * custodyArmMs) {
       armed();
       return;
     }
@@ -141,6 +147,7 @@ export class Custody implements OpenCall, Hold {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#release = resolve;
     terms.background(promise);
+    terms.onArmed();
     const client = terms.client();
     client.addEventListener('abort', () => this.#clientLeft(terms));
     if (client.aborted) this.#clientLeft(terms);

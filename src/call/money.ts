@@ -67,7 +67,7 @@ export class Money {
   #onLeft: (() => void) | null = null;
   #partly: () => Partly = () => nothingSeen;
 
-  /** Keeps the context from here on; {@link placed} says that the hold is there. */
+  /** Keeps the context from here on. */
   constructor(parts: MoneyParts) {
     this.#parts = parts;
     this.holdId = parts.holdId;
@@ -92,8 +92,9 @@ export class Money {
     return this.#hasLeft;
   }
 
-  /** The ledger said yes: the lease is ours to renew. */
-  placed(): void {
+  /** The call takes long enough to outlive its lease: from here it is renewed. */
+  lasts(): void {
+    if (this.isClosed || this.#renewal !== null) return;
     this.#renewal = setInterval(() => this.#end(['renew', this.holdId]), holdRenewMs);
   }
 

@@ -167,6 +167,7 @@ class CallLife {
       needsCancel: () => this.#hasBackground || isPumped(call),
       drain: money === null ? null : (giveUp) => leave(money, giveUp),
       isWhole: () => this.#tap?.hasEnded ?? false,
+      onArmed: () => money?.lasts(),
     });
   }
 

@@ -77,7 +77,7 @@ async function live(events: readonly Event[], options: { keyed: boolean; cancels
     endpoint: row(options.cancels),
     price: { kind: 'per_call', priceMicros: 70 },
   });
-  money.placed();
+  money.lasts();
   for (const what of events) await happen(money, what);
   money.abandon('road_ended', true);
   await background.work[0];

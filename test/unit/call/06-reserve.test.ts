@@ -107,12 +107,13 @@ describe('what is placed', () => {
     await background.work[0];
   });
 
-  it('is renewed from here on', async () => {
+  it('costs no timer of its own: a call that is answered soon is not renewed', async () => {
     vi.useFakeTimers();
     const { desk } = await run(priced());
+    expect(vi.getTimerCount()).toBe(0);
     vi.advanceTimersByTime(holdRenewMs);
     vi.useRealTimers();
-    expect(desk.ends).toEqual([['renew', desk.places[0]?.[1]]]);
+    expect(desk.ends).toEqual([]);
   });
 
   it('is told to the vendor where its row has a ceiling parameter, over what the caller wrote', async () => {

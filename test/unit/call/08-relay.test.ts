@@ -28,6 +28,7 @@ async function sent(
   const hold: Hold = {
     cancel,
     arm: () => void order.push('armed'),
+    armLater: () => undefined,
     wait: async (awaited) => (late ? 'timeout' : awaited.catch(() => 'fault' as const)),
   };
   const result = await relay(guarded(parts), ports, hold);
@@ -178,7 +179,12 @@ describe('a call on the platform account', () => {
     const { money, desk } = heldMoney();
     const cancel = new AbortController();
     cancel.abort();
-    const hold: Hold = { cancel, arm: () => undefined, wait: async () => 'fault' };
+    const hold: Hold = {
+      cancel,
+      arm: () => undefined,
+      armLater: () => undefined,
+      wait: async () => 'fault',
+    };
     await relay(guarded({ money }), { send: async () => new Response('ok') }, hold);
     money.left(() => undefined);
     money.abandon('why', true);

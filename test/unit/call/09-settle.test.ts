@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { meteredAnswerBytesMax } from '../../../src/base/limits';
 import { err, ok } from '../../../src/base/result';
-import { settle } from '../../../src/call/09-settle';
+import { type SettleHold, settle } from '../../../src/call/09-settle';
 import type { SettledCall } from '../../../src/call/call';
 import type { Money, MoneyParts } from '../../../src/call/money';
 import { wholeDecimal } from '../../../src/domain/pricing/decimal';
@@ -34,6 +34,8 @@ const keyed = { recordId: 'idm_1' };
 const json = { headers: { 'content-type': 'application/json' } };
 const sse = { headers: { 'content-type': 'text/event-stream; charset=utf-8' } };
 
+const unheld: SettleHold = { cancel: null, arm: () => undefined, armLater: () => undefined };
+
 function priced(cost: Cost, price: FrozenPrice, settlement: Settlement = settled()) {
   return { endpoint: entryOf({ cost, settlement }).endpoint, price };
 }
@@ -44,7 +46,11 @@ async function run(body: BodyInit | null, init: ResponseInit, parts: Partial<Mon
   const answer = new Response(body, { ...init, encodeBody: 'manual' });
   let armed = 0;
   const call = answered({ answer, money: held.money });
-  const result = await settle(call, { arm: () => armed++ });
+  const result = await settle(call, {
+    cancel: null,
+    arm: () => armed++,
+    armLater: () => void armed++,
+  });
   return { ...held, answer, result, isArmed: armed > 0 };
 }
 
@@ -56,7 +62,7 @@ async function settledCall(...args: Parameters<typeof run>) {
 
 it('a call that owes nothing passes unchanged, without a promise', () => {
   const call = answered();
-  const result = settle(call, { arm: () => undefined });
+  const result = settle(call, unheld);
   expect(result).toEqual(ok({ ...call, bytes: null, tap: null, costMicros: null }));
   expect(call.answer.bodyUsed).toBe(false);
 });

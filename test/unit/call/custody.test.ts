@@ -28,6 +28,7 @@ function begun(
     firstByteTimeoutMs?: number;
     needsCancel?: boolean;
     isWhole?: boolean;
+    onArmed?: () => void;
     drain?: (giveUp: () => void) => void;
   } = {},
 ): Begun {
@@ -46,6 +47,7 @@ function begun(
     nowMs: () => Date.now(),
     needsCancel: () => options.needsCancel ?? true,
     isWhole: () => options.isWhole ?? false,
+    onArmed: () => options.onArmed?.(),
     drain: options.drain ?? null,
   });
   return { ends, background, client, custody, hold, watched };
@@ -305,4 +307,13 @@ it('a client that leaves behind the last event of its stream has not left early:
   await woken(call);
   call.client.abort();
   expect([call.ends, call.hold.cancel?.signal.aborted]).toEqual([[], true]);
+});
+
+it('what only a long call needs begins when it is armed, once', async () => {
+  let armed = 0;
+  const call = begun({ onArmed: () => armed++ });
+  expect(armed).toBe(0);
+  await woken(call);
+  call.custody.arm();
+  expect(armed).toBe(1);
 });

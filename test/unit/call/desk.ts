@@ -72,9 +72,9 @@ export function moneyOf(parts: Partial<MoneyParts> = {}) {
   return { money, desk, background };
 }
 
-/** The same, placed. */
+/** The same, of a call that is armed. */
 export function heldMoney(parts: Partial<MoneyParts> = {}) {
   const held = moneyOf(parts);
-  held.money.placed();
+  held.money.lasts();
   return held;
 }

@@ -146,7 +146,9 @@ it('a keyed success that costs nothing was executed: its key is not free', async
   });
   const { money, desk } = heldMoney({ recordId: 'idm_1', endpoint, price });
   await settle(answered({ money, answer: new Response(null, { status: 204 }) }), {
+    cancel: null,
     arm: () => undefined,
+    armLater: () => undefined,
   });
   expect(desk.last.map(([op]) => op)).not.toContain('free');
 });

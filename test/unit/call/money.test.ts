@@ -97,7 +97,7 @@ describe('the context', () => {
   it('is kept from before the ledger’s answer to the end', async () => {
     const { money, background } = moneyOf();
     expect(background.work.length).toBe(1);
-    money.placed();
+    money.lasts();
     expect(await isOver(background.work[0])).toBe(false);
     money.release('refused');
     expect([await isOver(background.work[0]), background.work.length]).toEqual([true, 1]);
