@@ -6,7 +6,11 @@
  * `src/adapters/durable/` only; the rules are in `ledger/core.ts`.
  */
 import { DurableObject } from 'cloudflare:workers';
-import { ledgerAlarmJitterMs, ledgerBusyRetryMs, ledgerInFlightMax } from '../src/base/limits';
+import {
+  ledgerAlarmJitterMs,
+  ledgerBusyRetryMs,
+  ledgerInFlightMax,
+} from '../src/base/limits-money';
 import type { LedgerConfig } from '../src/domain/ledger/config';
 import type { LedgerEntry } from '../src/domain/ledger/entries';
 import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../src/domain/ledger/operations';

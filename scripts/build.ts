@@ -6,7 +6,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { minify } from 'vite';
 import { leftOut } from './lib/left-out.ts';
 import { publicSuffixesForEsbuild } from './lib/public-suffixes.ts';
@@ -15,7 +15,12 @@ const target = 'es2024';
 
 /** Bundles the Worker; gives the bundle's path and sizes in bytes. */
 export async function bundleWorker(
-  options: { entry?: string; outfile?: string; define?: Record<string, string> } = {},
+  options: {
+    entry?: string;
+    outfile?: string;
+    define?: Record<string, string>;
+    plugins?: readonly Plugin[];
+  } = {},
 ): Promise<{ path: string; bytes: number; gzipBytes: number }> {
   const path = options.outfile ?? 'dist/worker.js';
   const built = await build({
@@ -32,7 +37,7 @@ export async function bundleWorker(
     legalComments: 'none',
     logLevel: 'warning',
     write: false,
-    plugins: [leftOut, publicSuffixesForEsbuild],
+    plugins: [leftOut, publicSuffixesForEsbuild, ...(options.plugins ?? [])],
     define: options.define ?? {},
   });
   const bytes = await minified(path, built.outputFiles[0]?.text ?? '');

@@ -4,7 +4,7 @@
  * every row, so that nothing moves between replay and comparison. Called by `core.ts`.
  */
 import { AssertionError } from '../../src/base/assert';
-import { ledgerAuditRowsMax } from '../../src/base/limits';
+import { ledgerAuditRowsMax } from '../../src/base/limits-money';
 import { type LedgerState, takeSnapshot } from '../../src/domain/ledger/state';
 import type { AuditStep } from '../../src/domain/ledger/views';
 import type { Journal } from './journal';

@@ -6,13 +6,13 @@
  * Must never: await, or know a clock of its own. Owned by `../org-ledger.ts`.
  */
 import { assert } from '../../src/base/assert';
+import { pageSizeMax } from '../../src/base/limits';
 import {
   ledgerBatchOpsMax,
   ledgerBlocksMax,
   ledgerOutboxRowsMax,
   ledgerSweepMax,
-  pageSizeMax,
-} from '../../src/base/limits';
+} from '../../src/base/limits-money';
 import { blockKinds } from '../../src/domain/ledger/blocks';
 import { configFault, type LedgerConfig } from '../../src/domain/ledger/config';
 import { entriesOf, type LedgerEntry, type LogOp } from '../../src/domain/ledger/entries';

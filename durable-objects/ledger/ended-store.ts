@@ -6,7 +6,7 @@
  * answered right, an unsorted one only slower). Called by `core.ts`.
  */
 import { assert } from '../../src/base/assert';
-import { ledgerEndedPartMax, ledgerRepeatMs } from '../../src/base/limits';
+import { ledgerEndedPartMax, ledgerRepeatMs } from '../../src/base/limits-money';
 import type { EndedHolds } from '../../src/domain/ledger/ended-holds';
 import type { EndedHold } from '../../src/domain/ledger/holds';
 import type { Ending, Tags } from '../../src/domain/ledger/operations';

@@ -10,7 +10,7 @@ import {
   ledgerPruneRowsMax,
   ledgerSnapshotOpsMin,
   ledgerSnapshotPartChars,
-} from '../../src/base/limits';
+} from '../../src/base/limits-money';
 import { decodeOps, encodeOps, type LogOp, type LogRow } from '../../src/domain/ledger/entries';
 import { LedgerState, restoreSnapshot, takeSnapshot } from '../../src/domain/ledger/state';
 import { applyOp } from '../../src/domain/ledger/transitions';

@@ -8,7 +8,7 @@ import {
   recordInlineBodyBytesMax,
   recordTenantBytesMax,
   recordTtlMs,
-} from '../../src/base/limits';
+} from '../../src/base/limits-money';
 import type { Claim, RecordedAnswer, RecordState } from '../../src/domain/ledger/operations';
 import {
   answerBytes,

@@ -3,7 +3,7 @@
  * Promises: one row per hold; a late settlement closes it; closed rows go after
  * `ledgerReviewKeepMs`, open ones never. Called by `core.ts` and `turn.ts` inside their transaction.
  */
-import { ledgerReviewKeepMs } from '../../src/base/limits';
+import { ledgerReviewKeepMs } from '../../src/base/limits-money';
 import type { Review } from '../../src/domain/ledger/views';
 import { integer, integerOrNull, type LedgerSql, type Slice, type SqlRow, text } from './storage';
 

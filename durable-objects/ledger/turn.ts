@@ -5,7 +5,7 @@
  * writes `ops` as one row and checks the invariant.
  */
 import { assertNever } from '../../src/base/assert';
-import { ledgerOpenHoldsMax, recordTenantBytesMax } from '../../src/base/limits';
+import { ledgerOpenHoldsMax, recordTenantBytesMax } from '../../src/base/limits-money';
 import { judgeCaps } from '../../src/domain/ledger/caps';
 import type { LogOp } from '../../src/domain/ledger/entries';
 import {

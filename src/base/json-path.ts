@@ -9,7 +9,7 @@
  */
 import { assert } from './assert';
 import { decodeUtf8, type JsonFault } from './json';
-import { jsonPathCharsMax, jsonPathStepsMax, jsonPathsKeptMax } from './limits';
+import { jsonPathCharsMax, jsonPathStepsMax, jsonPathsKeptMax } from './limits-money';
 import { err, ok, type Result } from './result';
 
 /** One step of a path. */

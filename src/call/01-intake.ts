@@ -13,6 +13,7 @@ import type { Refusal } from '../domain/refusal';
 import { type HeaderScan, scanHeaders } from '../domain/relay/header-scan';
 import { pathFault } from '../domain/relay/path';
 import { queryPairValue, type RawQuery, withoutQueryPairs } from '../domain/relay/query';
+import { declaredLength, requestTarget } from '../domain/relay/request-target';
 import { isToken } from '../domain/tenancy/token';
 import { type CallRequest, type Surface, startCall, type Target } from './call';
 
@@ -22,8 +23,6 @@ export interface IntakeRules {
   readonly egress: EgressPolicy;
 }
 
-const decimal = /^\d{1,15}$/;
-
 /** Takes a request in. Refuses: request.*, payload.too_large, auth.failed (missing), auth.key_conflict. Nothing is owed. */
 export function intake(
   request: Request,
@@ -31,8 +30,7 @@ export function intake(
   startedAtMs: number,
   rules: IntakeRules,
 ): Result<CallRequest, Refusal> {
-  const url = request.url;
-  const target = url.slice(url.indexOf('/', url.indexOf('://') + 3));
+  const target = requestTarget(request.url);
   if (target.length > urlBytesMax)
     return err({ code: 'request.url_too_long', bytesMax: urlBytesMax });
 
@@ -65,7 +63,7 @@ export function intake(
     query: query.rest,
     token: token.value,
     headers: scan.value,
-    declaredBytes: scan.value.contentLength === null ? null : Number(scan.value.contentLength),
+    declaredBytes: declaredLength(scan.value.contentLength),
     tags: tags.value,
   });
   return ok(call);
@@ -78,9 +76,9 @@ function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (scan.transferEncoding !== null && (method === 'GET' || method === 'HEAD'))
     return { code: 'request.framing_invalid', reason: 'chunked_get' };
   if (scan.contentLength === null) return null;
-  if (!decimal.test(scan.contentLength))
-    return { code: 'request.framing_invalid', reason: 'content_length' };
-  if (Number(scan.contentLength) > requestBodyBytesMax)
+  const declared = declaredLength(scan.contentLength);
+  if (declared === null) return { code: 'request.framing_invalid', reason: 'content_length' };
+  if (declared > requestBodyBytesMax)
     return { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' };
   return null;
 }

@@ -49,18 +49,21 @@ async function resolveCatalog(
   const found = await catalogTarget(call, id, ports, background);
   if (!found.ok) return found;
   const { entry, tier, upstream, base, path, query } = found.value;
-  const route = upstream.routes.length === 0 ? ok(null) : routeOf(call, upstream, path);
+  const sentPath = base.basePath + path;
+  // An own upstream may begin above or below the provider's base path.
+  const below = sentPath.slice(upstream.basePath.length);
+  const route = upstream.routes.length === 0 ? ok(null) : routeOf(call, upstream, below);
   if (!route.ok) return route;
   const endpoint = upstream.endpoints.find((e) => e.host === base.host && e.port === base.port);
   if (endpoint === undefined) return err({ code: 'routing.unknown_target_host' });
   return ok(
     grow(call, {
-      catalog: { entry, tier, callersQuery: call.query },
+      catalog: { entry, tier, path, callersQuery: call.query },
       query,
       upstream,
       endpoint,
       route: route.value,
-      sentPath: upstream.basePath + path,
+      sentPath,
     }),
   );
 }

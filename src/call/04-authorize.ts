@@ -2,15 +2,10 @@
  * 04 authorize: may this key send this request there? Access lists, deny rules, the pure guards of the route, the contract of a catalog row.
  * Promises: no hold, no upstream, no store; a deny rule binds owners too. Called by run-call.
  */
-import {
-  jsonBindingBodyBytesMax,
-  jsonBindingBodyWaitMs,
-  keyedBodyBytesMax,
-  meteredBodyBytesMax,
-} from '../base/limits';
+import { jsonBindingBodyBytesMax, jsonBindingBodyWaitMs } from '../base/limits';
+import { keyedBodyBytesMax, meteredBodyBytesMax } from '../base/limits-money';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { firstDenial } from '../domain/catalog/deny';
-import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import {
   contractFault,
   type InputFault,
@@ -19,6 +14,7 @@ import {
 } from '../domain/catalog/input-contract';
 import { judgesBody, platformFault } from '../domain/catalog/platform-request';
 import type { DenyRule } from '../domain/catalog/upstream';
+import { pricedBy } from '../domain/pricing/price-reads';
 import type { Refusal } from '../domain/refusal';
 import { disallowedNames } from '../domain/relay/query';
 import { may, mayUse } from '../domain/tenancy/access';
@@ -42,6 +38,7 @@ export function authorize(call: ResolvedCall): MaybePromise<Result<AuthorizedCal
 /** A rule for a place that the provider had before holds for the place that it has now. */
 function denial(call: ResolvedCall): DenyRule | null {
   const { key, upstream, endpoint, tenant, catalog } = call;
+  if (tenant.denyRules.length === 0) return null;
   const who = {
     method: call.method,
     principalId: key.principalId,
@@ -50,9 +47,9 @@ function denial(call: ResolvedCall): DenyRule | null {
   const asSent = { host: endpoint.host, path: call.sentPath, ...who };
   const denied = firstDenial(tenant.denyRules, asSent);
   if (denied !== null || catalog === null) return denied;
-  const below = call.sentPath.slice(upstream.basePath.length);
   for (const { host, basePath } of catalog.entry.provider.legacyBaseUrls) {
-    const before = firstDenial(tenant.denyRules, { host, path: basePath + below, ...who });
+    const path = basePath + catalog.path;
+    const before = firstDenial(tenant.denyRules, { host, path, ...who });
     if (before !== null) return before;
   }
   return null;
@@ -65,7 +62,7 @@ async function withinContract(
 ): Promise<Result<AuthorizedCall, Refusal>> {
   const isOurs = tier === 4;
   if (isOurs && call.headers.upgrade) return err({ code: 'catalog.websocket_not_metered' });
-  const priced = isOurs ? pricedBy(endpoint) : 'nothing';
+  const priced = isOurs ? pricedBy(endpoint.cost) : 'nothing';
   // A price that a member chooses is read from a body that can be read in one way only.
   const isJudged = judgesBody(endpoint, isOurs) || priced === 'members';
   const isKeyed = isOurs && call.headers.idempotencyKey !== null;
@@ -118,20 +115,6 @@ function judgedBody(
     return isJudged ? err({ kind: 'body_unreadable', reason: 'opaque' }) : ok({ kind: 'opaque' });
   const read = readBody(bytes);
   return read.ok || isJudged ? read : ok({ kind: 'opaque' });
-}
-
-type PricedBy = 'members' | 'bytes' | 'nothing';
-const pricing = new WeakMap<CatalogEndpoint, PricedBy>();
-
-/** What of the request's body the price of a row depends on. */
-function pricedBy(endpoint: CatalogEndpoint): PricedBy {
-  const known = pricing.get(endpoint);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(endpoint.cost);
-  const members = text.includes('"in":"body"') || text.includes('"entities":"');
-  const by = members ? 'members' : text.includes('"body_bytes"') ? 'bytes' : 'nothing';
-  pricing.set(endpoint, by);
-  return by;
 }
 
 /** What the caller itself wrote: a refusal names nothing else. */

@@ -10,7 +10,6 @@ import { withCeiling } from '../domain/catalog/platform-request';
 import {
   fingerprintChunks,
   fingerprintText,
-  idempotencyScope,
   readIdempotencyKey,
   recordIdOf,
 } from '../domain/idempotency/idempotency-key';
@@ -24,10 +23,12 @@ import type {
 import { estimate, type FrozenPrice } from '../domain/pricing/estimate';
 import type { Refusal } from '../domain/refusal';
 import { queryPairs } from '../domain/relay/query';
+import { requestTarget } from '../domain/relay/request-target';
 import type { Background } from '../ports/config';
 import type { LedgerDesk, LedgerUnavailable } from '../ports/ledger';
 import type { ReplayBodies } from '../ports/replay-bodies';
 import { type AdmittedCall, type CatalogCall, grow, type ReservedCall } from './call';
+import { keyScopeOf } from './key-scope';
 import { Money } from './money';
 
 /** What reserving asks. */
@@ -148,20 +149,14 @@ function moneyOf(call: AdmittedCall, terms: Terms): Money {
 
 async function claimOf(call: AdmittedCall, key: string, holdId: string): Promise<Claim> {
   const { method, request, sentBytes } = call;
-  const { url } = request;
-  const target = url.slice(url.indexOf('/', url.indexOf('://') + 3));
+  const target = requestTarget(request.url);
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
   const query = call.catalog?.callersQuery ?? null;
   const body = sentBytes ?? new Uint8Array();
   const chunks = fingerprintChunks({ method, path, query, body });
   const hash = await crypto.subtle.digest('SHA-256', await new Blob([...chunks]).arrayBuffer());
-  const scope = idempotencyScope({
-    principalId: call.key.principalId,
-    tags: call.tags,
-    primaryDimension: call.tenant.primaryDimension,
-  });
-  return [recordIdOf(holdId), scope, key, fingerprintText(new Uint8Array(hash))];
+  return [recordIdOf(holdId), keyScopeOf(call), key, fingerprintText(new Uint8Array(hash))];
 }
 
 async function place(

@@ -6,7 +6,6 @@ import { err, type MaybePromise, ok, type Result, whenHere } from '../base/resul
 import type { Endpoint } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
-import { idempotencyScope } from '../domain/idempotency/idempotency-key';
 import { vendorKeyInput, vendorKeyText } from '../domain/idempotency/vendor-key';
 import type { Refusal } from '../domain/refusal';
 import { idempotencyKey, platformUserAgent } from '../http/header-names';
@@ -14,6 +13,7 @@ import type { Background } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
 import { type CatalogCall, type GuardedCall, grow, type ReservedCall } from './call';
+import { keyScopeOf } from './key-scope';
 
 /** What the last look asks. */
 export interface GuardPorts {
@@ -64,11 +64,7 @@ async function platformHeaders(
   const headers: [string, string | null][] = [['user-agent', platformUserAgent]];
   const key = call.headers.idempotencyKey;
   if (key !== null) {
-    const scope = idempotencyScope({
-      principalId: call.key.principalId,
-      tags: call.tags,
-      primaryDimension: call.tenant.primaryDimension,
-    });
+    const scope = keyScopeOf(call);
     const input = vendorKeyInput({ tenantId: call.key.tenantId, scope, key, pins: [] });
     headers.push([idempotencyKey, vendorKeyText(await sign(input))]);
   }

@@ -6,16 +6,14 @@
  */
 
 import { readJson } from '../base/json-path';
-import {
-  errorBodyDecodedBytesMax,
-  meteredAnswerBytesMax,
-  meteredAnswerWaitMs,
-} from '../base/limits';
+import { errorBodyDecodedBytesMax } from '../base/limits';
+import { meteredAnswerBytesMax, meteredAnswerWaitMs } from '../base/limits-money';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { type Usage, usageOf } from '../domain/pricing/meters';
 import { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
+import { declaredLength } from '../domain/relay/request-target';
 import { type AnsweredCall, grow, type SettledCall } from './call';
 import type { Hold } from './custody';
 import type { Money } from './money';
@@ -69,9 +67,9 @@ async function wholeBody(
   hold: SettleHold,
 ): Promise<Result<Uint8Array | null, Refusal>> {
   if (answer.body === null) return ok(null);
-  const declared = answer.headers.get('content-length');
+  const declared = declaredLength(answer.headers.get('content-length'));
   const tooLarge = err({ code: 'response_buffer_limit', bytesMax: meteredAnswerBytesMax } as const);
-  if (declared !== null && Number(declared) > meteredAnswerBytesMax) return tooLarge;
+  if (declared !== null && declared > meteredAnswerBytesMax) return tooLarge;
   const bytes = await (declared === null ? counted(answer.body, hold) : native(answer, hold));
   if (bytes === 'too_large') return tooLarge;
   if (bytes === 'broken' || bytes === 'late')
@@ -87,14 +85,16 @@ function counted(body: ReadableStream, hold: SettleHold): ReturnType<typeof read
 /** A length that was promised and is within the bound needs no counting: the platform reads it. The wait gets its timer when it is long. */
 async function native(answer: Response, hold: SettleHold): Promise<Uint8Array | 'broken'> {
   let late: ReturnType<typeof setTimeout> | null = null;
+  let isOver = false;
   hold.armLater(meteredAnswerWaitMs, () => {
-    late = setTimeout(() => hold.cancel?.abort(), meteredAnswerWaitMs);
+    if (!isOver) late = setTimeout(() => hold.cancel?.abort(), meteredAnswerWaitMs);
   });
   try {
     return new Uint8Array(await answer.arrayBuffer());
   } catch {
     return 'broken';
   } finally {
+    isOver = true;
     if (late !== null) clearTimeout(late);
   }
 }

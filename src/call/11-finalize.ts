@@ -7,6 +7,7 @@ import { headerHit, maskValue } from '../domain/credentials/masking';
 import type { Refusal } from '../domain/refusal';
 import { cleanAnswerHeaders } from '../domain/relay/answer-headers';
 import { applyEdits } from '../domain/relay/header-edits';
+import { declaredLength } from '../domain/relay/request-target';
 import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
 import type { EvidencedCall } from './call';
@@ -64,8 +65,7 @@ function bodyOf(call: EvidencedCall, watch: BodyWatch | null): BodyInit | null {
   if (nullBodyStatuses.has(call.status)) return null;
   if (watch === null || !isFollowed(call) || !(call.body instanceof ReadableStream))
     return call.body;
-  const declared = call.answer.headers.get('content-length');
-  const length = declared !== null && /^\d{1,15}$/.test(declared) ? Number(declared) : null;
+  const length = declaredLength(call.answer.headers.get('content-length'));
   return trackBody(call.body, { length, watch });
 }
 

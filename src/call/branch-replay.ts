@@ -3,6 +3,7 @@
  * Promises: the same status, headers and bytes and the first cost (decisions section 5); only the call id is its own.
  * Called by run-call, from 06.
  */
+import { ledgerBusyRetryMs } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
 import type { RecordedAnswer } from '../domain/ledger/operations';
 import type { Refusal } from '../domain/refusal';
@@ -17,7 +18,8 @@ export async function replay(
 ): Promise<Result<Response, Refusal>> {
   const { status, headers: flat, bodyRef, costMicros } = recorded;
   const body = bodyRef === null ? recorded.body : await bodies?.get(bodyRef);
-  if (body === undefined) return err({ code: 'ledger_unavailable', retryAfterMs: 1_000 });
+  if (body === undefined)
+    return err({ code: 'ledger_unavailable', retryAfterMs: ledgerBusyRetryMs });
   const headers = new Headers();
   for (let i = 0; i < flat.length; i += 2) headers.append(flat[i] ?? '', flat[i + 1] ?? '');
   headers.set(weirHeaders.callId, callId);

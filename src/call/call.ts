@@ -53,10 +53,11 @@ export interface IdentifiedCall extends CallRequest {
 /** With whose credential a catalog row is called: own upstream, own secret, none, the operator's account (decisions section 1). */
 export type Tier = 1 | 2 | 3 | 4;
 
-/** A call of a catalog row. `callersQuery` is the query before its placeholders were taken out: contracts and prices read that one. */
+/** A call of a catalog row. `path` is below the provider's base URL, filled; `callersQuery` is the query before its placeholders were taken out: contracts and prices read that one. */
 export interface CatalogCall {
   readonly entry: CatalogEntry;
   readonly tier: Tier;
+  readonly path: string;
   readonly callersQuery: RawQuery;
 }
 

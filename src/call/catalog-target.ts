@@ -14,7 +14,6 @@ import {
   type BaseUrl,
   bindingsOf,
   bringsCredential,
-  type Provider,
 } from '../domain/catalog/provider';
 import type { BindingSource, Upstream } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
@@ -42,7 +41,7 @@ export interface CatalogTarget {
   readonly tier: Tier;
   readonly upstream: Upstream;
   readonly base: BaseUrl;
-  /** Below the upstream's base path. */
+  /** Below `base`, filled. */
   readonly path: string;
   readonly query: RawQuery;
 }
@@ -96,7 +95,7 @@ function retired({ tombstone }: CatalogEndpoint, near: Near): Result<never, Refu
 }
 
 type Place = Pick<CatalogTarget, 'entry' | 'base' | 'path' | 'query'>;
-type Rung = Pick<CatalogTarget, 'tier' | 'upstream' | 'path' | 'base'>;
+type Rung = Pick<CatalogTarget, 'tier' | 'upstream'>;
 
 async function firstRung(
   call: IdentifiedCall,
@@ -109,14 +108,14 @@ async function firstRung(
   if (!own.ok || own.value !== null) return own;
   const secret = await ownSecret(call, place);
   if (!secret.ok) return secret;
-  if (secret.value !== null) return ok({ ...place, tier: 2, upstream: secret.value });
+  if (secret.value !== null) return ok({ tier: 2, upstream: secret.value });
   if (isAnonymous(call, place.entry, ports))
-    return ok({ ...place, tier: 3, upstream: standIn(place, 'anonymous', null) });
+    return ok({ tier: 3, upstream: standIn(place, 'anonymous', null) });
   if (accessOf(endpoint) !== 'account') return ok(null);
   const account = provider.accounts.find(({ setting }) => ports.hasSetting(setting));
   if (account === undefined) return ok(null);
   const source = { kind: 'platform_setting', setting: account.setting } as const;
-  return ok({ ...place, tier: 4, upstream: standIn(place, account.label, source) });
+  return ok({ tier: 4, upstream: standIn(place, account.label, source) });
 }
 
 function isAnonymous(call: IdentifiedCall, entry: CatalogEntry, ports: LadderPorts): boolean {
@@ -143,7 +142,7 @@ function ownUpstream(
       .sort((a, b) => b.basePath.length - a.basePath.length);
     const [upstream] = fitting;
     if (upstream === undefined) return ok(null);
-    return ok({ base, tier: 1, upstream, path: whole.slice(upstream.basePath.length) });
+    return ok({ tier: 1, upstream });
   });
 }
 
@@ -198,7 +197,7 @@ function upstreamOf(
     scheme,
     endpoints: [{ host, port }],
     basePath,
-    bindings: bindingsOf(provider as Provider, source),
+    bindings: bindingsOf(provider, source),
     headerRules: null,
     firstByteTimeoutMs: firstByteTimeoutDefaultMs,
     idleTimeoutMs: idleTimeoutDefaultMs,

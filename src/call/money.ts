@@ -11,7 +11,7 @@ import {
   holdRenewMs,
   recordHeaderCharsMax,
   recordInlineBodyBytesMax,
-} from '../base/limits';
+} from '../base/limits-money';
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { LedgerAddress } from '../domain/ledger/address';
 import type { EndOp, RecordedAnswer } from '../domain/ledger/operations';

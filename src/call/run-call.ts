@@ -3,7 +3,7 @@
  * Promises: exactly one terminal row for every call that is refused after 02 or sent (a caller that leaves before the send may leave none); a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
-import { recordAnswerBytesMax } from '../base/limits';
+import { recordAnswerBytesMax } from '../base/limits-money';
 import type { MaybePromise } from '../base/result';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import type { RecordedAnswer } from '../domain/ledger/operations';

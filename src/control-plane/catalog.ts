@@ -2,7 +2,7 @@
  * The catalog, read only: what this deployment can call and what it costs. Belongs to no tenant; `npm run catalog` writes it.
  * Operations read by `operations.ts`.
  */
-import { catalogQueryCharsMax } from '../base/limits';
+import { catalogQueryCharsMax } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
 import { catalogIdPattern, isCatalogId } from '../domain/catalog/endpoint';
 import type { Refusal } from '../domain/refusal';

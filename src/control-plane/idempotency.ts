@@ -5,7 +5,7 @@
  * Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
-import { ledgerAmountMicrosMax } from '../base/limits';
+import { ledgerAmountMicrosMax } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
 import type { RecordView, Resolution } from '../domain/ledger/views';
 import type { Refusal } from '../domain/refusal';

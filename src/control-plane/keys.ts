@@ -5,7 +5,8 @@
  */
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';
-import { accessListMax, ledgerAmountMicrosMax } from '../base/limits';
+import { accessListMax } from '../base/limits';
+import { ledgerAmountMicrosMax } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
 import type { FieldIssue, Refusal } from '../domain/refusal';
 import { permissions } from '../domain/tenancy/access';

@@ -4,7 +4,7 @@
  * copy that is merely behind is no fault. Read by `ledger.ts`.
  */
 import * as z from 'zod/mini';
-import { ledgerAuditStepsMax, ledgerCopyPageRows, ledgerCopyRowsMax } from '../base/limits';
+import { ledgerAuditStepsMax, ledgerCopyPageRows, ledgerCopyRowsMax } from '../base/limits-money';
 import { ok, type Result } from '../base/result';
 import { JournalAudit, type JournalFault } from '../domain/ledger/journal-audit';
 import type { AuditStep } from '../domain/ledger/views';

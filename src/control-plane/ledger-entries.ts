@@ -6,7 +6,8 @@
  */
 import * as z from 'zod/mini';
 import { assert } from '../base/assert';
-import { ledgerEntriesPageMax, pageSizeMax } from '../base/limits';
+import { pageSizeMax } from '../base/limits';
+import { ledgerEntriesPageMax } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
 import { entriesOf, type LedgerEntry } from '../domain/ledger/entries';
 import type { Refusal } from '../domain/refusal';

@@ -11,7 +11,7 @@ import {
   ledgerBudgetRulesMax,
   ledgerBudgetsMax,
   ledgerTagCharsMax,
-} from '../base/limits';
+} from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
 import type { Budget } from '../domain/ledger/config';
 import type { FieldIssue, Refusal } from '../domain/refusal';

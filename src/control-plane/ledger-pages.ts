@@ -3,7 +3,8 @@
  * a page costs two calls of the object at most, since the object gives {@link pageSizeMax} rows.
  * Called by the ledger's resource files.
  */
-import { ledgerIdCharsMax, pageSizeMax } from '../base/limits';
+import { pageSizeMax } from '../base/limits';
+import { ledgerIdCharsMax } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import type { FromLedger } from '../ports/ledger';

@@ -3,7 +3,7 @@
  * the caller sent. Called by `refusal-table.ts` only.
  */
 import { assertNever } from '../base/assert';
-import { faultNamesMax } from '../base/limits';
+import { faultNamesMax } from '../base/limits-money';
 import type { InputFault } from '../domain/catalog/input-contract';
 import type { Alternative } from '../domain/catalog/near-ids';
 import type { PlaceholderFault } from '../domain/catalog/placeholders';

@@ -2,7 +2,7 @@
  * Rows of the refusal table for prices, balances, caps, budgets and idempotency. Promises: amounts are micro-USD in members that end
  * in `_micros`, times are RFC 3339. Called by `refusal-table.ts` only.
  */
-import { recordKeyCharsMax } from '../base/limits';
+import { recordKeyCharsMax } from '../base/limits-money';
 import type { MetaFault } from '../domain/idempotency/meta';
 import type { UnknownPrice } from '../domain/pricing/estimate';
 import type { RefusalCode, TagCap } from '../domain/refusal';

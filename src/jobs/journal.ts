@@ -5,7 +5,7 @@
  * not answer keeps no other one waiting for more than its deadline. Called by worker.ts (Cron).
  */
 import { type KnownLedger, nextLedgers, noteFault, writeJournal } from '../adapters/d1/journal';
-import { journalLedgersMax, journalOutboxesMax, ledgerOutboxRowsMax } from '../base/limits';
+import { journalLedgersMax, journalOutboxesMax, ledgerOutboxRowsMax } from '../base/limits-money';
 import type { LogRow } from '../domain/ledger/entries';
 import type { Ledger, Ledgers } from '../ports/ledger';
 

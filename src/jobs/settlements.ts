@@ -5,7 +5,7 @@
  * again until the queue gives it up (dead letter queue). Called by worker.ts (queue).
  */
 import { report } from '../adapters/telemetry/report';
-import { ledgerBatchOpsMax, settlementsRetryMaxS, settlementsRetryS } from '../base/limits';
+import { ledgerBatchOpsMax, settlementsRetryMaxS, settlementsRetryS } from '../base/limits-money';
 import type { Applied } from '../domain/ledger/operations';
 import type { Ledgers, SettlementMessage } from '../ports/ledger';
 

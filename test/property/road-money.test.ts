@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { drainMs, holdRenewMs } from '../../src/base/limits';
+import { drainMs, holdRenewMs } from '../../src/base/limits-money';
 import { Money } from '../../src/call/money';
 import type { EndOp } from '../../src/domain/ledger/operations';
 import { backgroundOf, entryOf } from '../unit/call/calls';

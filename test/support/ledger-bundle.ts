@@ -14,9 +14,14 @@ export interface Patch {
   readonly replace: string;
 }
 
-/** A limit of `src/base/limits.ts` with another value. */
-const limit = (name: string, value: string, small: number): Patch => ({
-  file: 'src/base/limits.ts',
+/** A limit with another value. */
+const limit = (
+  name: string,
+  value: string,
+  small: number,
+  file = 'src/base/limits-money.ts',
+): Patch => ({
+  file,
   find: `export const ${name} = ${value};`,
   replace: `export const ${name} = ${small};`,
 });
@@ -28,7 +33,7 @@ export const smallLimits: readonly Patch[] = [
   limit('ledgerEndedPartMax', '500', 3),
   limit('ledgerPruneRowsMax', '5_000', 4),
   limit('ledgerAuditRowsMax', '20_000', 7),
-  limit('pageSizeMax', '100', 1_000),
+  limit('pageSizeMax', '100', 1_000, 'src/base/limits.ts'),
   {
     file: 'durable-objects/ledger/journal.ts',
     find: 'const pageRows = 1_000;',

@@ -1,12 +1,12 @@
 /**
  * The gateway with other limits: src/worker.ts as it is deployed, but for named constants of
- * `src/base/limits.ts` (a lease of seconds instead of minutes). The product has no switch for it;
+ * `src/base/limits-money.ts` (a lease of seconds instead of minutes). The product has no switch for it;
  * a name that is not there exactly once throws. Called by `money-world.ts`.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { build, type Plugin } from 'esbuild';
-import { publicSuffixesForEsbuild } from '../../scripts/lib/public-suffixes.ts';
+import type { Plugin } from 'esbuild';
+import { bundleWorker } from '../../scripts/build.ts';
 
 /** Limits by name, in the unit of the limit. */
 export type Limits = Readonly<Record<string, number>>;
@@ -21,13 +21,14 @@ export const shortLease = (ms: number): Limits => ({
   ledgerAlarmJitterMs: 50,
 });
 
-const limitsFile = resolve('src/base/limits.ts');
+const limitsFile = resolve('src/base/limits-money.ts');
 
-/** The text of limits.ts with other values. */
+/** The text of limits-money.ts with other values. */
 export function withLimits(text: string, limits: Limits): string {
   return Object.entries(limits).reduce((before, [name, value]) => {
     const found = [...before.matchAll(new RegExp(`^export const ${name} = [^;]+;$`, 'gm'))];
-    if (found.length !== 1) throw new Error(`limits.ts has ${found.length} constants ${name}`);
+    if (found.length !== 1)
+      throw new Error(`limits-money.ts has ${found.length} constants ${name}`);
     return before.replace(found[0]?.[0] ?? '', `export const ${name} = ${value};`);
   }, text);
 }
@@ -35,7 +36,7 @@ export function withLimits(text: string, limits: Limits): string {
 const otherLimits = (limits: Limits): Plugin => ({
   name: 'other-limits',
   setup: (bundler) => {
-    bundler.onLoad({ filter: /[\\/]limits\.ts$/ }, ({ path }) => {
+    bundler.onLoad({ filter: /[\\/]limits-money\.ts$/ }, ({ path }) => {
       if (path !== limitsFile) return null;
       return { contents: withLimits(readFileSync(path, 'utf8'), limits), loader: 'ts' };
     });
@@ -48,20 +49,6 @@ export async function bundleWithLimits(
   outfile: string,
   entry = 'src/worker.ts',
 ): Promise<string> {
-  await build({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    format: 'esm',
-    target: 'es2024',
-    platform: 'neutral',
-    mainFields: ['module', 'main'],
-    conditions: ['workerd', 'worker', 'browser', 'import'],
-    external: ['node:*', 'cloudflare:*'],
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-    plugins: [publicSuffixesForEsbuild, otherLimits(limits)],
-  });
+  await bundleWorker({ entry, outfile, plugins: [otherLimits(limits)] });
   return outfile;
 }

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { parsePath } from '../../../src/base/json-path.ts';
-import { ledgerAmountMicrosMax } from '../../../src/base/limits.ts';
+import { ledgerAmountMicrosMax } from '../../../src/base/limits-money.ts';
 import type {
   Cost,
   Meter,

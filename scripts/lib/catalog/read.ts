@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Document, isMap, isNode, isPair, LineCounter, parseDocument } from 'yaml';
 import type * as z from 'zod';
-import { catalogEndpointsMax, catalogProvidersMax } from '../../../src/base/limits.ts';
+import { catalogEndpointsMax, catalogProvidersMax } from '../../../src/base/limits-money.ts';
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';
 import { type CatalogFile, fileSchema } from './schema.ts';
 

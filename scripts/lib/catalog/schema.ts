@@ -3,7 +3,7 @@
  * base URLs are judged by the rule that the gateway itself uses. Called by read.ts.
  */
 import * as z from 'zod';
-import { catalogIdCharsMax } from '../../../src/base/limits.ts';
+import { catalogIdCharsMax } from '../../../src/base/limits-money.ts';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint.ts';
 import type { BaseUrl, Provider, ProviderBinding } from '../../../src/domain/catalog/provider.ts';
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';

@@ -5,7 +5,7 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/d1';
-import { catalogEndpointsMax, catalogProvidersMax } from '../../base/limits';
+import { catalogEndpointsMax, catalogProvidersMax } from '../../base/limits-money';
 import type { EndpointHeading } from '../../domain/catalog/endpoint';
 import type { Provider } from '../../domain/catalog/provider';
 import type { CatalogEntry } from '../../ports/catalog';

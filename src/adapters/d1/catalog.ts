@@ -6,7 +6,8 @@
  * bounded. workerd trap: never await a promise of another request, so every cold caller reads for itself; only the background refresh
  * is single. Implements ports/catalog.ts. Called by wiring.ts.
  */
-import { catalogEntriesMax, configRetryMs, staleConfigMaxMs } from '../../base/limits';
+import { configRetryMs, staleConfigMaxMs } from '../../base/limits';
+import { catalogEntriesMax } from '../../base/limits-money';
 import { Lru } from '../../base/lru';
 import { err, type MaybePromise, ok, type Result, whenHere } from '../../base/result';
 import type { EndpointHeading } from '../../domain/catalog/endpoint';

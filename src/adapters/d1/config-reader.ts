@@ -6,12 +6,13 @@
  */
 import { and, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/d1';
-import { configReadTimeoutMs, tenantDepthMax } from '../../base/limits';
+import { tenantDepthMax } from '../../base/limits';
 import { routeOrder } from '../../domain/catalog/route-match';
 import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
 import type { LedgerAddress } from '../../domain/ledger/address';
 import type { AccessKey } from '../../domain/tenancy/access';
 import type { SealedSecret } from '../../ports/vault';
+import { answered, type Report } from './answered';
 import { toAccessKey, toRoute, toUpstream } from './rows';
 import {
   accessKeys,
@@ -51,9 +52,6 @@ export type UpstreamQuery =
   | { readonly by: 'name'; readonly name: string }
   | { readonly by: 'alias'; readonly alias: string }
   | { readonly by: 'host'; readonly host: string; readonly port: number };
-
-/** Writes one structured log line. */
-type Report = (event: string, facts: Readonly<Record<string, string>>) => void;
 
 interface ChainRow {
   readonly id: string;
@@ -188,22 +186,8 @@ export class ConfigReader {
     };
   }
 
-  /** D1 may hang as well as fail: both are "no answer". D1's texts name columns, never parameters. */
-  async #within<T>(work: Promise<T>): Promise<T | null> {
-    const late = Promise.withResolvers<null>();
-    const timer = setTimeout(() => late.resolve(null), configReadTimeoutMs);
-    const failed = (fault: unknown): null => {
-      const cause = fault instanceof Error ? (fault.cause ?? fault) : fault;
-      this.#report('config.read_failed', {
-        reason: cause instanceof Error ? cause.message.slice(0, 200) : 'unknown',
-      });
-      return null;
-    };
-    try {
-      return await Promise.race([work.catch(failed), late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+  #within<T>(work: Promise<T>): Promise<T | null> {
+    return answered(work, this.#report, 'config.read_failed');
   }
 
   #chain(tenantId: string) {

@@ -4,7 +4,7 @@
  * goes change together. Must never: change a row that is there. Called by `jobs/journal.ts`,
  * wiring.ts (`register`) and readers of entries.
  */
-import { journalJsonCharsMax } from '../../base/limits';
+import { journalJsonCharsMax } from '../../base/limits-money';
 import type { LogRow } from '../../domain/ledger/entries';
 import type { LedgerAddress } from '../../ports/ledger';
 

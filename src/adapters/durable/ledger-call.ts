@@ -5,7 +5,7 @@
  * or try an overloaded object again. Called by the desk and by `ledgers.ts`.
  */
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
-import { ledgerBusyRetryMs, ledgerCallTimeoutMs, ledgerDesksMax } from '../../base/limits';
+import { ledgerBusyRetryMs, ledgerCallTimeoutMs, ledgerDesksMax } from '../../base/limits-money';
 import { Lru } from '../../base/lru';
 import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../../domain/ledger/operations';
 import { packBatch, unpackAnswers } from '../../domain/ledger/wire';

@@ -5,7 +5,7 @@
  * Must never: keep a stub or a promise of one request for another. Made by wiring.ts; called by the
  * stages 06 and 09 and by the custody of a call.
  */
-import { ledgerDeskScanMax, ledgerDesksMax } from '../../base/limits';
+import { ledgerDeskScanMax, ledgerDesksMax } from '../../base/limits-money';
 import type { EndAnswer, EndOp, PlaceAnswer, PlaceOp } from '../../domain/ledger/operations';
 import type { Background } from '../../ports/config';
 import type {

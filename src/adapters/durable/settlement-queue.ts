@@ -8,7 +8,7 @@ import {
   settlementsMessageBytesMax,
   settlementsMessageOpsMax,
   settlementsSendTimeoutMs,
-} from '../../base/limits';
+} from '../../base/limits-money';
 import type { EndOp } from '../../domain/ledger/operations';
 import type {
   DeskTime,

@@ -23,7 +23,7 @@ import {
   ledgerHeirMs,
   ledgerLeadMs,
   ledgerWaitersMax,
-} from '../../base/limits';
+} from '../../base/limits-money';
 import type { Applied, EndOp, PlaceOp } from '../../domain/ledger/operations';
 import type { Background } from '../../ports/config';
 import type { DeskTime } from '../../ports/ledger';

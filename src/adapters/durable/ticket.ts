@@ -8,7 +8,7 @@ import {
   ledgerBatchBytesMax,
   ledgerBatchCallersMax,
   ledgerBatchClaimsMax,
-} from '../../base/limits';
+} from '../../base/limits-money';
 import {
   type Applied,
   type EndOp,

@@ -4,7 +4,7 @@
  * Must never: hold a credential, or a host that is not checked against the provider's base URLs (`provider.ts`).
  * Read by the catalog adapter, stages 03 to 09 and the management API.
  */
-import { catalogIdCharsMax } from '../../base/limits';
+import { catalogIdCharsMax } from '../../base/limits-money';
 import type { Cost, Settlement } from '../pricing/price';
 
 /** How a caller was allowed in at the vendor; separates two providers on one host (digest A6). */

@@ -6,7 +6,7 @@
  * Called by stage 03, before a credential is chosen. Raw calls of own upstreams are never judged here.
  */
 import { decodeUtf8, type JsonFault, parseJson } from '../../base/json';
-import { contractJsonDepthMax, faultNameCharsMax, faultNamesMax } from '../../base/limits';
+import { contractJsonDepthMax, faultNameCharsMax, faultNamesMax } from '../../base/limits-money';
 import { err, ok, type Result } from '../../base/result';
 import { queryPairs, queryPairValue, type RawQuery, repeatedNames } from '../relay/query';
 import type { CatalogEndpoint, ParameterPlace } from './endpoint';

@@ -3,7 +3,7 @@
  * Promises: at most {@link nearIdsMax} of each; suggests, never substitutes; bounded work for any text: rows of another length are not
  * compared. Pure. Called by the catalog adapter on the error path only.
  */
-import { catalogIdCharsMax, nearIdEditsMax, nearIdsMax } from '../../base/limits';
+import { catalogIdCharsMax, nearIdEditsMax, nearIdsMax } from '../../base/limits-money';
 import type { EndpointAccess, EndpointHeading } from './endpoint';
 
 /** Another row of the same capability. `guideMicros` is micro-USD of a smallest usual call, null when it cannot be told. */

@@ -41,7 +41,7 @@ export interface Provider {
   readonly name: string;
   /** At least one; a row that names no host uses the first. */
   readonly baseUrls: readonly BaseUrl[];
-  /** Where it used to be: own upstreams are found there and deny rules are judged as if sent there. */
+  /** Where it used to be: deny rules are judged as if sent there. */
   readonly legacyBaseUrls: readonly BaseUrl[];
   readonly bindings: readonly ProviderBinding[];
   /** Constant headers that every call needs (an API version). Names are lower-case. */

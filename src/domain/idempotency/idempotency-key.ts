@@ -6,7 +6,7 @@
  * stage hashes. Called by stages 01 and 06. Decided: digest A10, decisions section 5.
  */
 import { assert } from '../../base/assert';
-import { keyedBodyBytesMax, recordKeyCharsMax, recordScopeCharsMax } from '../../base/limits';
+import { keyedBodyBytesMax, recordKeyCharsMax, recordScopeCharsMax } from '../../base/limits-money';
 import { err, ok, type Result } from '../../base/result';
 import type { Tags } from '../ledger/operations';
 import { tagValue } from '../ledger/tally';

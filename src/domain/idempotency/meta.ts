@@ -3,7 +3,7 @@
  * anything is spent or claimed (422); no pair is dropped, cut or merged. Must never: repeat what
  * the caller wrote. Pure. Called by stage 01. Decided: digest A9 (tag budgets).
  */
-import { ledgerTagCharsMax, ledgerTagPairsMax, metaCharsMax } from '../../base/limits';
+import { ledgerTagCharsMax, ledgerTagPairsMax, metaCharsMax } from '../../base/limits-money';
 import { err, ok, type Result } from '../../base/result';
 import type { Tags } from '../ledger/operations';
 

@@ -5,7 +5,7 @@
  * Promises: changes nothing; a call that costs nothing is only counted, however low the balance. Must never: let open holds and settlements of a window pass its limit.
  * Pure. Called by the object's `turn.ts`.
  */
-import { ledgerBudgetValuesMax } from '../../base/limits';
+import { ledgerBudgetValuesMax } from '../../base/limits-money';
 import type { LedgerConfig } from './config';
 import type { LedgerRefusal, PlaceOp, Tags } from './operations';
 import { type BudgetCounters, type Counter, type Tally, tagValue } from './tally';

@@ -8,7 +8,7 @@ import {
   ledgerBudgetRulesMax,
   ledgerBudgetsMax,
   ledgerTagCharsMax,
-} from '../../base/limits';
+} from '../../base/limits-money';
 
 /** What one value of a dimension may use in a window; `null`: no limit. */
 export interface BudgetLimits {

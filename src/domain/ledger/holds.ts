@@ -4,7 +4,7 @@
  * Promises: the answers to repeats, from what is remembered of an ended hold. Pure. Called by
  * `transitions.ts` and the object's `turn.ts`.
  */
-import { ledgerLeaseMs } from '../../base/limits';
+import { ledgerLeaseMs } from '../../base/limits-money';
 import type { Slice } from './blocks';
 import type { EndAnswer, Ending, PlaceAnswer, Tags } from './operations';
 

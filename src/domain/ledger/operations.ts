@@ -16,7 +16,7 @@ import {
   recordInlineBodyBytesMax,
   recordKeyCharsMax,
   recordScopeCharsMax,
-} from '../../base/limits';
+} from '../../base/limits-money';
 
 /** Dimension and value, one after the other: `['team', 'a', 'env', 'prod']`. */
 export type Tags = readonly string[];

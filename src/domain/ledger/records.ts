@@ -5,7 +5,7 @@
  * request under the same key is told so before anything else. Pure: the row comes from the
  * object's `record-store.ts`, the decision from here.
  */
-import { recordOverheadBytes } from '../../base/limits';
+import { recordOverheadBytes } from '../../base/limits-money';
 import { headerChars, type RecordedAnswer, type RecordState } from './operations';
 
 /** A record without its answer. Times in epoch milliseconds. */

@@ -5,7 +5,7 @@
  * (a limit may have changed since). Pure. Called by the object's `turn.ts` and `journal.ts`.
  */
 import { assert, assertNever } from '../../base/assert';
-import { ledgerLeaseMs } from '../../base/limits';
+import { ledgerLeaseMs } from '../../base/limits-money';
 import type { LogOp } from './entries';
 import type { EndedHold, Hold } from './holds';
 import type { Ending } from './operations';

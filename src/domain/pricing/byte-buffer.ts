@@ -3,7 +3,7 @@
  * that appending is linear; gives a large block back when it is cleared. Must never: bound itself,
  * its owner does. Called by `sse-usage-tap.ts`.
  */
-import { byteBufferKeptMax } from '../../base/limits';
+import { byteBufferKeptMax } from '../../base/limits-money';
 
 export class ByteBuffer {
   #bytes = new Uint8Array(0);

@@ -5,7 +5,11 @@
  * and `estimate.ts`.
  */
 import { assert } from '../../base/assert';
-import { decimalCharsMax, decimalExponentMax, ledgerAmountMicrosMax } from '../../base/limits';
+import {
+  decimalCharsMax,
+  decimalExponentMax,
+  ledgerAmountMicrosMax,
+} from '../../base/limits-money';
 
 /** `digits` divided by ten to the power of `scale`; neither is negative. */
 export interface Decimal {

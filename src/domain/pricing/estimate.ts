@@ -6,7 +6,7 @@
  */
 import { assertNever } from '../../base/assert';
 import { pathOf, readPath } from '../../base/json-path';
-import { quotaPageDefault, quotaPageMax, quotaRowsMax } from '../../base/limits';
+import { quotaPageDefault, quotaPageMax, quotaRowsMax } from '../../base/limits-money';
 import { ceilMicros, type Decimal, type Term, times, wholeDecimal } from './decimal';
 import type { Cost, Meter, PriceSelector, ReserveCount, ReserveFactor, Settlement } from './price';
 import { askedFor, askedUnits, type RequestFacts, selects } from './request-facts';

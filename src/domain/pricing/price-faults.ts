@@ -5,7 +5,7 @@
  * management API.
  */
 import { isPlural, parsePath } from '../../base/json-path';
-import { metersMax, priceRowsMax } from '../../base/limits';
+import { metersMax, priceRowsMax } from '../../base/limits-money';
 import { isAmount } from '../ledger/operations';
 import type { Cost, Meter, PriceSelector, RequestValue, ReserveFactor, Settlement } from './price';
 

@@ -7,7 +7,7 @@
  * by stage 09. Format: WHATWG HTML 9.2.6, except that the last event needs no blank line.
  */
 import { readJson } from '../../base/json-path';
-import { sseEventBytesMax } from '../../base/limits';
+import { sseEventBytesMax } from '../../base/limits-money';
 import { ByteBuffer } from './byte-buffer';
 import { EventNeedles } from './event-needles';
 import { observe, type Reading, type Seen, type Usage, type UsagePlan } from './meters';

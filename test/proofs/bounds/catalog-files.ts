@@ -10,7 +10,7 @@ import {
   jsonPathStepsMax,
   metersMax,
   priceRowsMax,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import { holds, same } from '../../support/proof.ts';
 import { type Named, openSrc } from './stand.ts';
 

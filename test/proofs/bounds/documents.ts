@@ -15,11 +15,6 @@ import {
   hostnameCharsMax,
   hostnameLabelCharsMax,
   idleTimeoutMaxMs,
-  ledgerAmountMicrosMax,
-  ledgerBudgetRulesMax,
-  ledgerBudgetsMax,
-  ledgerIdCharsMax,
-  ledgerTagCharsMax,
   nameCharsMax,
   noteCharsMax,
   pathCharsMax,
@@ -31,6 +26,13 @@ import {
   slugCharsMax,
   tagsMax,
 } from '../../../src/base/limits.ts';
+import {
+  ledgerAmountMicrosMax,
+  ledgerBudgetRulesMax,
+  ledgerBudgetsMax,
+  ledgerIdCharsMax,
+  ledgerTagCharsMax,
+} from '../../../src/base/limits-money.ts';
 
 /** What the documents refer to. */
 export interface Known {

@@ -1,5 +1,5 @@
 /**
- * No limit of base/limits.ts is without a use in the gateway (the Worker or its objects) and without
+ * No limit of base/limits.ts and limits-money.ts is without a use in the gateway (the Worker or its objects) and without
  * a test. Called by test/proofs/bounds.ts.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -10,12 +10,13 @@ import type { Named } from './stand.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Text of every file below a folder whose name ends so. */
-function textBelow(folder: string, except: string): string {
+function textBelow(folder: string, ...except: readonly string[]): string {
   const names = readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' });
-  const files = names.filter((name) => name.endsWith('.ts') && name !== except);
+  const files = names.filter((name) => name.endsWith('.ts') && !except.includes(name));
   return files.map((name) => readFileSync(`${root}${folder}/${name}`, 'utf8')).join('\n');
 }
 
+const limitFiles = ['base/limits.ts', 'base/limits-money.ts'];
 const resolverTests = 'test/unit/adapters/egress/doh-resolver.test.ts';
 const maskingTests = 'test/unit/domain/credentials/masking.test.ts';
 const deskTests = 'test/unit/adapters/durable/ledger-desk.test.ts';
@@ -43,12 +44,12 @@ const provedByFigure: Readonly<Record<string, string>> = {
 
 /** The meta row. */
 export const everyLimit: Named = [
-  'every limit of base/limits.ts is used by the gateway and named by a test',
+  'every limit of base/limits.ts and limits-money.ts is used by the gateway and named by a test',
   async () => {
-    const limits = readFileSync(`${root}src/base/limits.ts`, 'utf8');
+    const limits = limitFiles.map((name) => readFileSync(`${root}src/${name}`, 'utf8')).join('\n');
     const names = [...limits.matchAll(/^export const (\w+)/gm)].map((match) => match[1] as string);
     const words = (text: string): ReadonlySet<string> => new Set(text.match(/\w+/g));
-    const used = words(textBelow('src', 'base/limits.ts') + textBelow('durable-objects', ''));
+    const used = words(textBelow('src', ...limitFiles) + textBelow('durable-objects'));
     // A limit that this file names as proved elsewhere is not tested by that.
     const tested = words(textBelow('test', 'proofs/bounds/every-limit.ts'));
     same(

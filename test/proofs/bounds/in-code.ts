@@ -20,7 +20,7 @@ import {
   recordHeaderCharsMax,
   recordOverheadBytes,
   recordScopeCharsMax,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import type { EndOp, PlaceOp, RecordedAnswer } from '../../../src/domain/ledger/operations.ts';
 import type { Cost } from '../../../src/domain/pricing/price.ts';
 import type {

@@ -13,7 +13,7 @@ import {
   settlementsRetryMaxS,
   settlementsRetryS,
   settlementsSendTimeoutMs,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import type { LogRow } from '../../../src/domain/ledger/entries.ts';
 import type { EndOp } from '../../../src/domain/ledger/operations.ts';
 import type { DeskTime, LedgerAddress } from '../../../src/ports/ledger.ts';

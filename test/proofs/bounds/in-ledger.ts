@@ -15,7 +15,7 @@ import {
   ledgerSweepMax,
   ledgerTagCharsMax,
   ledgerTagPairsMax,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import type { EndOp, PlaceOp, Tags } from '../../../src/domain/ledger/operations.ts';
 import { bundleLedger } from '../../support/ledger-bundle.ts';
 import { type CoreClass, loadCore } from '../../support/ledger-run.ts';

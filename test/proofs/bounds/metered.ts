@@ -12,7 +12,7 @@ import {
   meteredAnswerBytesMax,
   meteredBodyBytesMax,
   recordKeyCharsMax,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import { same } from '../../support/proof.ts';
 import { exchange, headerOf } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';

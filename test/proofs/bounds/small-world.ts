@@ -6,7 +6,7 @@ import {
   ledgerAuditStepsMax,
   ledgerCopyPageRows,
   ledgerCopyRowsMax,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import { type MoneyTenant, type MoneyWorld, startMoneyWorld } from '../../support/money-world.ts';
 import { holds, same } from '../../support/proof.ts';
 import { headerOf } from '../../support/raw-client.ts';

@@ -6,7 +6,7 @@ import {
   recordInlineBodyBytesMax,
   recordKeyCharsMax,
   sseEventBytesMax,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import { newCase } from '../../support/money-world.ts';
 import { callMicros } from '../../support/money-world-catalog.ts';
 import { chunk, lastChunk, streamHead, usageReply } from '../../support/priced-origin.ts';

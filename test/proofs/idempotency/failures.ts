@@ -1,5 +1,5 @@
 /** A first try that failed: freed, or unknown. Called by test/proofs/idempotency.ts. */
-import { ledgerFlushMs } from '../../../src/base/limits.ts';
+import { ledgerFlushMs } from '../../../src/base/limits-money.ts';
 import { type CallOptions, type MoneyTenant, refusalOf } from '../../support/money-world.ts';
 import { callMicros } from '../../support/money-world-catalog.ts';
 import { answers, refuses, resets } from '../../support/priced-origin.ts';

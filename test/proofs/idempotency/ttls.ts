@@ -2,13 +2,13 @@
  * What takes a day, two minutes or 256 MiB, in a gateway whose limits are small; that the real
  * values are those of decisions section 5 is a row of its own. Called by test/proofs/idempotency.ts.
  */
+import { firstByteTimeoutDefaultMs } from '../../../src/base/limits.ts';
 import {
-  firstByteTimeoutDefaultMs,
   recordAnswerBytesMax,
   recordInlineBodyBytesMax,
   recordTenantBytesMax,
   recordTtlMs,
-} from '../../../src/base/limits.ts';
+} from '../../../src/base/limits-money.ts';
 import { type CallOptions, type MoneyTenant, refusalOf } from '../../support/money-world.ts';
 import type { Limits } from '../../support/money-world-bundle.ts';
 import { callMicros } from '../../support/money-world-catalog.ts';

@@ -4,7 +4,7 @@
  * Out of the search by contract, as on every road: the body of a 2xx.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { recordInlineBodyBytesMax } from '../../../src/base/limits.ts';
+import { recordInlineBodyBytesMax } from '../../../src/base/limits-money.ts';
 import { holds, type Row, same } from '../../support/proof.ts';
 import { headerOf, type RawAnswer, readAnswer } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';

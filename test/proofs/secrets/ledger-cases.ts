@@ -2,7 +2,7 @@
  * Refusals of the ledger: repeats of keyed calls, its own limits (in a world where they are small), its management. The platform
  * account's key is at hand in all of them. Called by refusals.ts.
  */
-import { keyedBodyBytesMax, recordKeyCharsMax } from '../../../src/base/limits.ts';
+import { keyedBodyBytesMax, recordKeyCharsMax } from '../../../src/base/limits-money.ts';
 import { type MoneyTenant, type MoneyWorld, startMoneyWorld } from '../../support/money-world.ts';
 import { labSetting } from '../../support/money-world-catalog.ts';
 import { holds } from '../../support/proof.ts';

@@ -2,7 +2,7 @@
  * Refusals of the catalog and of money, each with the platform account's key at hand: what a row, a price, a balance, a cap or a tag
  * says no to. Called by refusals.ts.
  */
-import { meteredAnswerBytesMax } from '../../../src/base/limits.ts';
+import { meteredAnswerBytesMax } from '../../../src/base/limits-money.ts';
 import { reply } from '../../support/recording-origin.ts';
 import { dearMicros } from './account.ts';
 import { type Case, tenantWith } from './case.ts';

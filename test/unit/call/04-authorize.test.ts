@@ -1,10 +1,7 @@
 /** 04 authorize: role and lists, deny rules, pure guards, in that order. */
 import { describe, expect, it } from 'vitest';
-import {
-  jsonBindingBodyBytesMax,
-  keyedBodyBytesMax,
-  meteredBodyBytesMax,
-} from '../../../src/base/limits';
+import { jsonBindingBodyBytesMax } from '../../../src/base/limits';
+import { keyedBodyBytesMax, meteredBodyBytesMax } from '../../../src/base/limits-money';
 import { err, ok } from '../../../src/base/result';
 import { authorize } from '../../../src/call/04-authorize';
 import type { ResolvedCall, Tier } from '../../../src/call/call';
@@ -300,6 +297,13 @@ describe('a deny rule', () => {
     const refusal = err({ code: 'authz.denied', rule: 'den_1' });
     const result = await authorize(ofRow({}, parts));
     expect(result).toEqual(isDenied ? refusal : expect.objectContaining({ ok: true }));
+  });
+
+  it('binds an own upstream that begins above the provider’s base path', async () => {
+    const own = upstream({ basePath: '' });
+    const tenant = denying({ host: legacy.host, path: '/api/search' });
+    const call = ofRow({}, { vendor, upstream: own, sentPath: '/v1/search', tenant, tier: 1 });
+    expect(await authorize(call)).toEqual(err({ code: 'authz.denied', rule: 'den_1' }));
   });
 
   it('is asked before the contract: no body is read for it', async () => {

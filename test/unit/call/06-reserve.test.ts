@@ -3,7 +3,7 @@
  * ledger becomes.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { holdRenewMs, recordKeyCharsMax } from '../../../src/base/limits';
+import { holdRenewMs, recordKeyCharsMax } from '../../../src/base/limits-money';
 import { err, ok } from '../../../src/base/result';
 import { type Replayed, reserve } from '../../../src/call/06-reserve';
 import type { AuthorizedCall, ReservedCall } from '../../../src/call/call';

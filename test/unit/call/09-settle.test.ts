@@ -3,7 +3,7 @@
  * native, and what each costs.
  */
 import { afterEach, describe, expect, it } from 'vitest';
-import { meteredAnswerBytesMax } from '../../../src/base/limits';
+import { meteredAnswerBytesMax } from '../../../src/base/limits-money';
 import { err, ok } from '../../../src/base/result';
 import { type SettleHold, settle } from '../../../src/call/09-settle';
 import type { SettledCall } from '../../../src/call/call';

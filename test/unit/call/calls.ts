@@ -181,7 +181,7 @@ export const entryOf = (
 export const catalogCall = (
   row: Partial<CatalogEndpoint> = {},
   parts: Partial<CatalogCall> = {},
-): CatalogCall => ({ entry: entryOf(row), tier: 4, callersQuery: null, ...parts });
+): CatalogCall => ({ entry: entryOf(row), tier: 4, path: '/search', callersQuery: null, ...parts });
 
 export const resolved = (parts: Partial<ResolvedCall> = {}): ResolvedCall => ({
   ...identified(parts),

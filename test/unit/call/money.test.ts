@@ -8,7 +8,7 @@ import {
   holdRenewMs,
   recordHeaderCharsMax,
   recordInlineBodyBytesMax,
-} from '../../../src/base/limits';
+} from '../../../src/base/limits-money';
 import type { Money, Partly } from '../../../src/call/money';
 import type { EndOp, RecordedAnswer } from '../../../src/domain/ledger/operations';
 import { wholeDecimal } from '../../../src/domain/pricing/decimal';

@@ -3,7 +3,7 @@
  * that and says what it cost.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { drainMs, meteredAnswerBytesMax } from '../../../src/base/limits';
+import { drainMs, meteredAnswerBytesMax } from '../../../src/base/limits-money';
 import type { CallServices } from '../../../src/call/run-call';
 import type { RecordedAnswer } from '../../../src/domain/ledger/operations';
 import { upstream } from './calls';

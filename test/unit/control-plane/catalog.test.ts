@@ -1,6 +1,6 @@
 /** The catalog over the management API: who may read it, what a search finds, what a row shows and hides. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { catalogQueryCharsMax } from '../../../src/base/limits';
+import { catalogQueryCharsMax } from '../../../src/base/limits-money';
 import { parameter, provider } from '../domain/catalog/rows';
 import { type Api, db, makeApi, makeKey, makeTenant, type Tenant } from './harness';
 import { makeCatalogRow } from './resources';

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { D1Catalog } from '../../../../src/adapters/d1/catalog';
 import type { CatalogReader } from '../../../../src/adapters/d1/catalog-reader';
-import { catalogEntriesMax, configRetryMs, staleConfigMaxMs } from '../../../../src/base/limits';
+import { configRetryMs, staleConfigMaxMs } from '../../../../src/base/limits';
+import { catalogEntriesMax } from '../../../../src/base/limits-money';
 import { err } from '../../../../src/base/result';
 import type { CatalogEntry } from '../../../../src/ports/catalog';
 import { backgroundOf, unavailable as refusal, startMs } from '../../call/calls';

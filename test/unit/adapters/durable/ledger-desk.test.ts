@@ -16,7 +16,7 @@ import {
   ledgerGatherMs,
   ledgerLeadMs,
   ledgerWaitersMax,
-} from '../../../../src/base/limits';
+} from '../../../../src/base/limits-money';
 import type { EndOp } from '../../../../src/domain/ledger/operations';
 import { deskWorld, home, place, settle, settled } from './desk-world';
 

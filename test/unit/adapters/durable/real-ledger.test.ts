@@ -18,7 +18,7 @@ import {
   noSettlementQueue,
   SettlementQueue,
 } from '../../../../src/adapters/durable/settlement-queue';
-import { settlementsMessageOpsMax } from '../../../../src/base/limits';
+import { settlementsMessageOpsMax } from '../../../../src/base/limits-money';
 import { JournalAudit } from '../../../../src/domain/ledger/journal-audit';
 import type { EndOp, RecordedAnswer } from '../../../../src/domain/ledger/operations';
 import type { LedgerView } from '../../../../src/domain/ledger/views';

@@ -1,6 +1,6 @@
 /** strict_query, body_allowlist, platform_request, ceiling_param: tables of what passes and what each fault says. */
 import { describe, expect, it } from 'vitest';
-import { faultNameCharsMax, faultNamesMax } from '../../../../src/base/limits';
+import { faultNameCharsMax, faultNamesMax } from '../../../../src/base/limits-money';
 import type { PlatformRule, ValueRule } from '../../../../src/domain/catalog/endpoint';
 import {
   contractFault,

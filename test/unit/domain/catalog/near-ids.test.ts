@@ -1,6 +1,10 @@
 /** Suggestions for an id that cannot be called. */
 import { describe, expect, it } from 'vitest';
-import { catalogEndpointsMax, catalogIdCharsMax, nearIdsMax } from '../../../../src/base/limits';
+import {
+  catalogEndpointsMax,
+  catalogIdCharsMax,
+  nearIdsMax,
+} from '../../../../src/base/limits-money';
 import type { EndpointHeading } from '../../../../src/domain/catalog/endpoint';
 import { editsBetween, nearIds, nearRows } from '../../../../src/domain/catalog/near-ids';
 

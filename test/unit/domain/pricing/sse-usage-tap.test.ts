@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sseEventBytesMax } from '../../../../src/base/limits';
+import { sseEventBytesMax } from '../../../../src/base/limits-money';
 import type { Seen, UsagePlan } from '../../../../src/domain/pricing/meters';
 import { usagePlan } from '../../../../src/domain/pricing/meters';
 import { SseUsageTap } from '../../../../src/domain/pricing/sse-usage-tap';
