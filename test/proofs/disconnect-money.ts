@@ -8,7 +8,8 @@
  */
 
 import { usageReply } from '../support/priced-origin.ts';
-import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
+import { type Proof, type Staged, same } from '../support/proof.ts';
+import { sideBySide } from '../support/side-by-side.ts';
 import { until } from './disconnect/stand.ts';
 import { earlyRows } from './disconnect-money/early.ts';
 import { plainRows } from './disconnect-money/plain.ts';
@@ -59,46 +60,18 @@ const oneRowEach: Named = [
 /** A row waits for the log's flush, some for the drain; nothing here needs the machine for itself. */
 const sideBySideMax = 12;
 
-type Started = (() => Promise<unknown>) | Promise<unknown>;
-
-/** The outcome of one case; it and the next ones are started when they are not yet. */
-async function startedAhead(cases: Started[], at: number): Promise<unknown> {
-  for (let i = at; i < Math.min(cases.length, at + sideBySideMax); i += 1) {
-    const one = cases[i];
-    if (typeof one !== 'function') continue;
-    const started = one();
-    started.catch(() => undefined);
-    cases[i] = started;
-  }
-  return cases[at];
-}
-
 async function stage({ args }: { readonly args: readonly string[] }): Promise<Staged> {
   const stand = await Stand.start();
   const only = args.find((arg) => !arg.startsWith('--'));
   const all = [...earlyRows, ...plainRows, ...streamedRows];
-  const chosen = all.filter(([name]) => only === undefined || name.includes(only));
-  let passed = 0;
-  const counted = (name: string, run: () => Promise<unknown>): Row => ({
-    name,
-    run: async () => {
-      const text = await run();
-      passed += 1;
-      return typeof text === 'string' ? text : undefined;
-    },
+  const { rows, passed } = sideBySide(stand, {
+    together: all.filter(([name]) => only === undefined || name.includes(only)),
+    after: [burst, oneRowEach],
+    max: sideBySideMax,
   });
-  const ahead: Started[] = chosen.map(
-    ([, run]) =>
-      () =>
-        run(stand),
-  );
-  const rows = [
-    ...chosen.map(([name], at) => counted(name, () => startedAhead(ahead, at))),
-    ...[burst, oneRowEach].map(([name, run]) => counted(name, () => run(stand))),
-  ];
   return {
     rows,
-    figure: () => `${passed} of ${rows.length} rows hold, ${stand.calls} calls`,
+    figure: () => `${passed()} of ${rows.length} rows hold, ${stand.calls} calls`,
     dispose: () => stand.dispose(),
   };
 }

@@ -6,9 +6,10 @@
  * The tables are in disconnect/. Called by scripts/prove.ts and test/fault/disconnect.test.ts.
  */
 import { startGateway } from '../support/gateway.ts';
-import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
+import { type Proof, type Staged, same } from '../support/proof.ts';
 import { startOrigin } from '../support/recording-origin.ts';
 import { makeScenario } from '../support/scenario.ts';
+import { sideBySide } from '../support/side-by-side.ts';
 import { clientLeaves } from './disconnect/client-leaves.ts';
 import {
   cancelled,
@@ -73,20 +74,6 @@ const oneRowEach: Named = [
 const together: readonly Named[] = [...clientLeaves, ...upstreamFails];
 const sideBySideMax = 8;
 
-type Started = (() => Promise<unknown>) | Promise<unknown>;
-
-/** The outcome of one case; it and the next ones are started when they are not yet. */
-async function startedAhead(cases: Started[], at: number): Promise<unknown> {
-  for (let i = at; i < Math.min(cases.length, at + sideBySideMax); i++) {
-    const one = cases[i];
-    if (typeof one !== 'function') continue;
-    const started = one();
-    started.catch(() => undefined);
-    cases[i] = started;
-  }
-  return cases[at];
-}
-
 async function stage(): Promise<Staged> {
   const origin = await startOrigin();
   const gateway = await startGateway({ allow: [origin.authority] });
@@ -97,27 +84,14 @@ async function stage(): Promise<Staged> {
     await scenario.upstream({ name, alias: `${name}.test`, scheme: 'http', endpoints, ...fields });
   }
   const stand = new Stand(gateway, origin, scenario);
-  let passed = 0;
-  const counted = (name: string, run: () => Promise<unknown>): Row => ({
-    name,
-    run: async () => {
-      const text = await run();
-      passed += 1;
-      return typeof text === 'string' ? text : undefined;
-    },
+  const { rows, passed } = sideBySide(stand, {
+    together,
+    after: [...bursts, oneRowEach],
+    max: sideBySideMax,
   });
-  const ahead: Started[] = together.map(
-    ([, run]) =>
-      () =>
-        run(stand),
-  );
-  const rows = [
-    ...together.map(([name], at) => counted(name, () => startedAhead(ahead, at))),
-    ...[...bursts, oneRowEach].map(([name, run]) => counted(name, () => run(stand))),
-  ];
   return {
     rows,
-    figure: () => `${passed} of ${rows.length} rows hold, ${stand.paths.length} calls`,
+    figure: () => `${passed()} of ${rows.length} rows hold, ${stand.paths.length} calls`,
     dispose: async () => {
       await gateway.dispose();
       await origin.close();

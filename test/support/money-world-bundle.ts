@@ -1,6 +1,6 @@
 /**
  * The gateway with other limits: src/worker.ts as it is deployed, but for named constants of
- * `src/base/limits-money.ts` (a lease of seconds instead of minutes). The product has no switch for it;
+ * `src/base/limits*.ts` (a lease of seconds instead of minutes). The product has no switch for it;
  * a name that is not there exactly once throws. Called by `money-world.ts`.
  */
 import { readFileSync } from 'node:fs';
@@ -21,25 +21,36 @@ export const shortLease = (ms: number): Limits => ({
   ledgerAlarmJitterMs: 50,
 });
 
-const limitsFile = resolve('src/base/limits-money.ts');
+/** Where limits live. */
+const limitsFiles = ['limits.ts', 'limits-money.ts'].map((name) => resolve('src/base', name));
 
-/** The text of limits-money.ts with other values. */
-export function withLimits(text: string, limits: Limits): string {
-  return Object.entries(limits).reduce((before, [name, value]) => {
-    const found = [...before.matchAll(new RegExp(`^export const ${name} = [^;]+;$`, 'gm'))];
-    if (found.length !== 1)
-      throw new Error(`limits-money.ts has ${found.length} constants ${name}`);
-    return before.replace(found[0]?.[0] ?? '', `export const ${name} = ${value};`);
-  }, text);
+const declared = (name: string): RegExp => new RegExp(`^export const ${name} = [^;]+;$`, 'gm');
+
+/** The text of a file of limits with the values of those that it declares. */
+function withLimits(text: string, limits: Limits): string {
+  return Object.entries(limits).reduce(
+    (before, [name, value]) =>
+      before.replace(declared(name), `export const ${name} = ${value};`),
+    text,
+  );
+}
+
+function oneDeclarationEach(limits: Limits): void {
+  const all = limitsFiles.map((file) => readFileSync(file, 'utf8')).join('\n');
+  for (const name of Object.keys(limits)) {
+    const found = all.match(declared(name))?.length ?? 0;
+    if (found !== 1) throw new Error(`${found} limits are named ${name} in src/base, not one`);
+  }
 }
 
 const otherLimits = (limits: Limits): Plugin => ({
   name: 'other-limits',
   setup: (bundler) => {
-    bundler.onLoad({ filter: /[\\/]limits-money\.ts$/ }, ({ path }) => {
-      if (path !== limitsFile) return null;
-      return { contents: withLimits(readFileSync(path, 'utf8'), limits), loader: 'ts' };
-    });
+    bundler.onLoad({ filter: /[\\/]limits(?:-money)?\.ts$/ }, ({ path }) =>
+      limitsFiles.includes(path)
+        ? { contents: withLimits(readFileSync(path, 'utf8'), limits), loader: 'ts' }
+        : null,
+    );
   },
 });
 
@@ -49,6 +60,7 @@ export async function bundleWithLimits(
   outfile: string,
   entry = 'src/worker.ts',
 ): Promise<string> {
+  oneDeclarationEach(limits);
   await bundleWorker({ entry, outfile, plugins: [otherLimits(limits)] });
   return outfile;
 }
