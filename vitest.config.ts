@@ -17,7 +17,12 @@ const insideWorkerd = (
       wrangler: { configPath: './wrangler.toml' },
       miniflare: {
         stripCfConnectingIp: false,
-        durableObjects: { LEDGER: { className: 'OrgLedger', useSQLite: true } },
+        durableObjects: {
+          LEDGER: { className: 'OrgLedger', useSQLite: true },
+          CAPACITY: { className: 'ProviderCapacity', useSQLite: true },
+          OVERFLOW_BUDGET: { className: 'OverflowBudget', useSQLite: true },
+          METRICS: { className: 'MetricsHub', useSQLite: true },
+        },
         bindings: { ...testBindings, TEST_MIGRATIONS: await readD1Migrations('./d1-migrations') },
       },
     })),

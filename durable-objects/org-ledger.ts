@@ -13,7 +13,14 @@ import {
 } from '../src/base/limits-money';
 import type { LedgerConfig } from '../src/domain/ledger/config';
 import type { LedgerEntry } from '../src/domain/ledger/entries';
-import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../src/domain/ledger/operations';
+import type {
+  Applied,
+  Claim,
+  EndOp,
+  LedgerBusy,
+  PeekAnswer,
+  PlaceOp,
+} from '../src/domain/ledger/operations';
 import type {
   AuditStep,
   ConfigureAnswer,
@@ -60,6 +67,11 @@ export class OrgLedger extends DurableObject {
     const { ends, places } = unpackBatch(batch);
     const answer = this.apply(ends, places);
     return answer.outcome === 'applied' ? packAnswers(answer) : answer;
+  }
+
+  /** What a claim would meet; nothing is claimed. */
+  peek(claim: Claim): PeekAnswer {
+    return this.#armed(this.#core.peek(claim, this.nowMs()));
   }
 
   grant(id: string, kind: 'promotional' | 'earned', micros: number): CreditAnswer {

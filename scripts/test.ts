@@ -1,12 +1,23 @@
 /**
  * `npm test`: tidy, then every vitest project, then one closing line with the true totals. Arguments go to vitest (a file, `-t name`)
  * and skip tidy.
+ * Promises: ends after `testMinutesMax`; what hangs then is a failure with the names of the files that have not reported.
  */
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { runBounded } from '../test/support/bounded-run.ts';
+import { clearProgress, readProgress } from '../test/support/run-progress.ts';
 import { tidy } from './tidy.ts';
 
+/** More than a whole run needs on two busy cores, less than CI gives. */
+const testMinutesMax = 15;
+
 interface Totals {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+interface Report {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly numPendingTests: number;
@@ -21,25 +32,50 @@ const untidy = args.length === 0 ? tidy(false) : [];
 const report = '.weir/test-report.json';
 mkdirSync('.weir', { recursive: true });
 rmSync(report, { force: true });
-const run = spawnSync(
+clearProgress();
+const run = await runBounded(
   'vitest',
-  ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...args],
-  { stdio: 'inherit' },
+  [
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    '--reporter=./test/support/run-progress.ts',
+    `--outputFile.json=${report}`,
+    ...args,
+  ],
+  { limitMs: testMinutesMax * 60_000 - (performance.now() - startedAt) },
 );
-let totals: Totals | null = null;
-try {
-  totals = JSON.parse(readFileSync(report, 'utf8')) as Totals;
-} catch {
-  console.error('vitest left no report');
+
+/** The totals of a run that ended by itself. */
+function reported(): Totals | null {
+  try {
+    const all = JSON.parse(readFileSync(report, 'utf8')) as Report;
+    const suites = all.numFailedTests === 0 && !all.success ? all.numFailedTestSuites : 0;
+    return {
+      passed: all.numPassedTests,
+      failed: all.numFailedTests + suites,
+      skipped: all.numPendingTests + all.numTodoTests,
+    };
+  } catch {
+    return null;
+  }
 }
+
+/** The totals of a run that was cut off: a file that was at work has failed, one that was not begun was skipped. */
+function cutOff(): Totals {
+  const { passed, failed, skipped, open, waiting } = readProgress();
+  for (const file of open) console.error(`  not ended  ${file}`);
+  for (const file of waiting) console.error(`  not begun  ${file}`);
+  return { passed, failed: failed + Math.max(1, open.length), skipped: skipped + waiting.length };
+}
+
+if (run.by === 'limit') console.error(`the tests did not end within ${testMinutesMax} minutes`);
+const ended = run.by === 'itself' ? reported() : null;
+if (run.by === 'itself' && ended === null) console.error('vitest left no report');
+const totals = ended ?? cutOff();
 const checks = args.length === 0 ? 6 : 0;
-const passed = (totals?.numPassedTests ?? 0) + checks - untidy.length;
-const suites =
-  totals !== null && totals.numFailedTests === 0 && !totals.success
-    ? totals.numFailedTestSuites
-    : 0;
-const failed = (totals?.numFailedTests ?? 1) + suites + untidy.length;
-const skipped = (totals?.numPendingTests ?? 0) + (totals?.numTodoTests ?? 0);
+const passed = totals.passed + checks - untidy.length;
+const failed = totals.failed + untidy.length;
 console.log(`in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
-console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
-process.exit(run.status === 0 && untidy.length === 0 && totals !== null ? 0 : 1);
+console.log(`${passed} passed, ${failed} failed, ${totals.skipped} skipped`);
+process.exit(run.code === 0 && untidy.length === 0 && ended !== null ? 0 : 1);

@@ -10,6 +10,7 @@ import { surfacePrefix } from './call/01-intake';
 import type { Surface } from './call/call';
 import { runCall } from './call/run-call';
 import { managementApi } from './control-plane/api';
+import { metricsPage } from './control-plane/metrics';
 import { openapiDocument } from './control-plane/openapi';
 import { problemResponse } from './http/problem';
 import type { Wired } from './wiring';
@@ -29,9 +30,12 @@ export interface App {
 }
 
 /** Builds the app of one isolate. */
-export function app({ call, management }: Wired): App {
+export function app({ call, management, metrics }: Wired): App {
   const hono = new HonoBase({ router: new TrieRouter() });
   hono.get('/healthz', (c) => c.json({ status: 'ok' }));
+  hono.get('/metrics', (c) =>
+    metricsPage(c.req.raw, management, metrics, (work) => c.executionCtx.waitUntil(work)),
+  );
   hono.get('/openapi.json', (c) => c.json(openapiDocument()));
   hono.route('/api/v1', managementApi(management));
   hono.notFound(() => problemResponse({ code: 'resource.not_found' }));

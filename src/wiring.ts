@@ -3,27 +3,42 @@
  * Must never: hold an I/O object of one request. Called by app.ts and worker.ts.
  */
 import { D1CallSink, QueueCallSink } from './adapters/d1/call-sink';
+import { CapacityStore } from './adapters/d1/capacity-store';
 import { D1Catalog } from './adapters/d1/catalog';
 import { CatalogReader } from './adapters/d1/catalog-reader';
 import { D1Config } from './adapters/d1/config';
 import { ConfigReader } from './adapters/d1/config-reader';
 import { registerLedger } from './adapters/d1/journal';
+import { D1OverflowRoutes, OverflowRouteReader } from './adapters/d1/overflow-routes';
+import { stored } from './adapters/d1/store/statements';
 import { d1Store } from './adapters/d1/store/store';
+import { capacityStubs } from './adapters/durable/capacity-call';
+import { DurableCapacityDesk } from './adapters/durable/capacity-desk';
+import { DurableCapacityObjects } from './adapters/durable/capacity-objects';
 import { ledgerStubs, packedLedger, platformTime } from './adapters/durable/ledger-call';
 import { DurableLedgerDesk } from './adapters/durable/ledger-desk';
 import { DurableLedgers } from './adapters/durable/ledgers';
+import { DurableOverflowBudgets } from './adapters/durable/overflow-budgets';
 import { noSettlementQueue, SettlementQueue } from './adapters/durable/settlement-queue';
+import { BalanceCollector } from './adapters/egress/balance-collector';
 import { dohEgressGuard } from './adapters/egress/doh-resolver';
 import { R2ReplayBodies } from './adapters/r2/replay-bodies';
 import { BufferedCallLog } from './adapters/telemetry/call-log';
+import { HubReader, hubShards, IsolateTally } from './adapters/telemetry/metrics';
 import { report } from './adapters/telemetry/report';
 import { VaultCredentials } from './adapters/vault/credentials';
 import { platformSigner } from './adapters/vault/platform-sign';
 import { TokenMint } from './adapters/vault/token-check';
 import { AesVault } from './adapters/vault/vault';
+import type { Overflow } from './call/branch-overflow';
 import type { CallServices } from './call/run-call';
 import type { ManagementServices } from './control-plane/services';
+import { aggregatorAccounts } from './domain/overflow/accounts';
+import type { Aggregator } from './domain/overflow/aggregators';
 import { type Bindings, type Env, parseEnv } from './env';
+import { refusalTable } from './http/refusal-table';
+import { type SweepPorts, sweep } from './jobs/sweep';
+import type { MetricsReader } from './ports/metrics';
 
 /** Everything that one isolate runs on. */
 export interface Wired {
@@ -31,6 +46,8 @@ export interface Wired {
   readonly call: CallServices;
   readonly management: ManagementServices;
   readonly callSink: D1CallSink;
+  readonly metrics: MetricsReader;
+  readonly sweepPorts: SweepPorts;
 }
 
 let wired: { readonly from: Bindings; readonly services: Wired } | null = null;
@@ -74,6 +91,37 @@ function make(bindings: Bindings): Wired {
         : new SettlementQueue(bindings.SETTLEMENTS, platformTime),
     time: platformTime,
   });
+  const wait = (ms: number) => scheduler.wait(ms);
+  const hub = { shardOf: hubShards(bindings.METRICS), time: platformTime };
+  const tally = new IsolateTally({
+    ...hub,
+    isRefusal: (code) => Object.hasOwn(refusalTable, code),
+    isolate: crypto.randomUUID(),
+    random: Math.random(),
+  });
+  const capacityOf = capacityStubs(bindings.CAPACITY);
+  const capacity = new DurableCapacityDesk({
+    objectOf: capacityOf,
+    time: platformTime,
+    unanswered: (question) => tally.failOpen(`capacity_${question}`),
+  });
+  const capacityRecords = new CapacityStore(bindings.DB);
+  const capacityObjects = new DurableCapacityObjects({ stubOf: capacityOf, time: platformTime });
+  const sweepPorts: SweepPorts = {
+    store: capacityRecords,
+    collector: new BalanceCollector({
+      send: (url, init) => fetch(url, init),
+      egress,
+      policy: egressPolicy,
+      time: platformTime,
+    }),
+    objects: capacityObjects,
+    settings: env.platformSettings,
+    labels: env.platformAccounts,
+    aggregators: aggregatorAccounts(env.overflow.aggregators, egressPolicy),
+    nowMs,
+    report,
+  };
   const call: CallServices = {
     config,
     credentials: new VaultCredentials({
@@ -91,15 +139,22 @@ function make(bindings: Bindings): Wired {
     }),
     anonymousProviders: new Set(env.anonymousProviders),
     hasSetting: (name) => env.platformSettings.has(name),
+    platformAccounts: env.platformAccounts,
+    capacity,
+    rateEnforced: new Set(env.rateEnforced),
+    overflow: overflowOf(bindings, env, nowMs),
     desk,
+    peek: (address, claim) => ledgers.of(address).peek(claim),
     replayBodies: bindings.RECORDS === undefined ? null : new R2ReplayBodies(bindings.RECORDS),
     sign: platformSigner(env.keyCheckSecrets),
     callLog: new BufferedCallLog({
       sink: bindings.CALL_QUEUE === undefined ? callSink : new QueueCallSink(bindings.CALL_QUEUE),
+      tally,
       nowMs,
-      wait: (ms) => scheduler.wait(ms),
+      wait,
     }),
     send: (target, init) => fetch(target, init),
+    sleep: (ms) => scheduler.wait(ms),
     nowMs,
     report,
   };
@@ -107,6 +162,8 @@ function make(bindings: Bindings): Wired {
     env,
     call,
     callSink,
+    metrics: new HubReader(hub),
+    sweepPorts,
     management: {
       env,
       store: d1Store(bindings.DB),
@@ -115,7 +172,40 @@ function make(bindings: Bindings): Wired {
       vault,
       egress,
       ledgers,
+      capacity: capacityObjects,
+      capacityRecords,
+      sweepByHand: (only, background) => {
+        const firing = { job: 'sweep by hand', scheduledAtMs: nowMs(), only, background };
+        const run = stored(sweep(sweepPorts, firing));
+        // A command that hangs up must not leave a sweep half done.
+        background(run);
+        return run;
+      },
       clock: nowMs,
     },
+  };
+}
+
+/** Routes through aggregators that have a key, and their budgets. */
+function overflowOf(bindings: Bindings, env: Env, nowMs: () => number): Overflow {
+  const { mode, aggregators, dailyBudgetMicros } = env.overflow;
+  const keyOf = ({ setting }: Aggregator): string | null =>
+    env.platformSettings.get(setting) ?? null;
+  const usable = aggregators.filter((one) => keyOf(one) !== null).map(({ name }) => name);
+  return {
+    mode,
+    aggregators,
+    keyOf,
+    routes: new D1OverflowRoutes({
+      reader: new OverflowRouteReader(bindings.DB, report),
+      usable,
+      nowMs,
+    }),
+    budgets: new DurableOverflowBudgets({
+      stubOf: (name) => bindings.OVERFLOW_BUDGET.get(bindings.OVERFLOW_BUDGET.idFromName(name)),
+      budgetMicros: dailyBudgetMicros,
+      report,
+      start: platformTime.start,
+    }),
   };
 }

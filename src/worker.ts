@@ -4,13 +4,15 @@
 import { type App, app } from './app';
 import { type Bindings, EnvError } from './env';
 import { problemResponse } from './http/problem';
-import { expireCalls } from './jobs/expire-calls';
-import { copyJournals } from './jobs/journal';
+import { runCron } from './jobs/crons';
 import { writeQueuedCalls } from './jobs/queued-calls';
 import { deliverSettlements, isSettlementQueue } from './jobs/settlements';
 import { wire } from './wiring';
 
+export { MetricsHub } from '../durable-objects/metrics-hub';
 export { OrgLedger } from '../durable-objects/org-ledger';
+export { OverflowBudget } from '../durable-objects/overflow-budget';
+export { ProviderCapacity } from '../durable-objects/provider-capacity';
 
 let served: { readonly from: Bindings; readonly app: App } | null = null;
 
@@ -35,12 +37,9 @@ export default {
       return problemResponse({ code: 'internal.error' });
     }
   },
-  async scheduled(event, bindings) {
-    const { env, management } = wire(bindings);
-    await Promise.all([
-      copyJournals(bindings.DB, management.ledgers, event.scheduledTime),
-      expireCalls(bindings.DB, event.scheduledTime - env.callRetentionMs),
-    ]);
+  async scheduled({ cron, scheduledTime }, bindings, context) {
+    const background = (work: Promise<unknown>): void => context.waitUntil(work);
+    await runCron(wire(bindings), bindings, { cron, scheduledTime, background });
   },
   async queue(batch, bindings) {
     const { callSink, management } = wire(bindings);

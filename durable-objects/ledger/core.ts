@@ -18,9 +18,11 @@ import { configFault, type LedgerConfig } from '../../src/domain/ledger/config';
 import { entriesOf, type LedgerEntry, type LogOp } from '../../src/domain/ledger/entries';
 import {
   type Applied,
+  type Claim,
   type EndOp,
   isAmount,
   isLedgerId,
+  type PeekAnswer,
   type PlaceOp,
 } from '../../src/domain/ledger/operations';
 import type {
@@ -70,6 +72,11 @@ export class LedgerCore {
     });
     if (!this.#isPlain(ends, places)) return this.#turn(nowMs, work);
     return this.#safely(() => this.#carryOut(nowMs, work));
+  }
+
+  /** What a claim would meet: for a call that may be replayed and must not be sent. */
+  peek(claim: Claim, nowMs: number): PeekAnswer {
+    return this.#turn(nowMs, (turn) => turn.peek(claim));
   }
 
   grant(id: string, kind: 'promotional' | 'earned', micros: number, nowMs: number): CreditAnswer {

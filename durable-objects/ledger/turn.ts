@@ -26,7 +26,9 @@ import {
   type EndAnswer,
   type EndOp,
   endFault,
+  type KnownKey,
   type LedgerRefusal,
+  type PeekAnswer,
   type PlaceAnswer,
   type PlaceOp,
   placeFault,
@@ -169,7 +171,7 @@ export class Turn {
   }
 
   /** The answer to a claim whose key is not fresh; `null` when it is. */
-  #judgeClaim([recordId, scope, key, fingerprint]: Claim): PlaceAnswer | null {
+  #judgeClaim([recordId, scope, key, fingerprint]: Claim): KnownKey | null {
     const { records } = this.#memory;
     const row = records.ofKey(scope, key, this.nowMs);
     if (row === null) {
@@ -187,6 +189,13 @@ export class Turn {
       default:
         return assertNever(verdict);
     }
+  }
+
+  /** What a claim would meet; nothing is claimed. */
+  peek(claim: Claim): PeekAnswer {
+    const field = placeFault(['place', claim[0], 0, claim[0], null, null, claim]);
+    if (field !== null) return { outcome: 'invalid', field };
+    return this.#judgeClaim(claim) ?? { outcome: 'fresh' };
   }
 
   #judgePlace(op: PlaceOp): LedgerRefusal | null {

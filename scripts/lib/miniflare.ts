@@ -5,7 +5,7 @@
  * Promises: compatibility date, flags and the local database are those of wrangler.toml. Called by
  * start and the test gateway.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import type { AuditStep, LedgerView } from '../../src/domain/ledger/views.ts';
 import type { D1Like } from './migrations.ts';
@@ -42,15 +42,31 @@ export interface LedgerLike {
 export interface Workerd {
   readonly db: () => Promise<D1Like>;
   readonly ledgerOf: (ledgerTenantId: string) => Promise<LedgerLike>;
+  /** Fires a Cron of wrangler.toml at one isolate, as the platform does at its time; throws when its jobs failed. */
+  readonly cron: (cron: string, scheduledAtMs: number, isolate?: number) => Promise<void>;
   readonly dispose: () => Promise<void>;
 }
 
-/** The first isolate has the objects of all of them, so that each tenant has one ledger. */
-const ledgerOf = (isolate: number) => ({
-  className: 'OrgLedger',
-  useSQLite: true,
-  ...(isolate === 0 ? {} : { scriptName: 'gateway-0' }),
-});
+/** The object classes by their bindings, as wrangler.toml has them. */
+const objectClasses: Readonly<Record<string, string>> = {
+  LEDGER: 'OrgLedger',
+  CAPACITY: 'ProviderCapacity',
+  OVERFLOW_BUDGET: 'OverflowBudget',
+  METRICS: 'MetricsHub',
+};
+
+/**
+ * The first isolate has the objects of all of them, so that each tenant has one ledger. A bundle of before a class was made runs without
+ * it.
+ */
+function objectsOf(isolate: number, bundle: string) {
+  const source = readFileSync(bundle, 'utf8');
+  const where = isolate === 0 ? {} : { scriptName: 'gateway-0' };
+  const known = Object.entries(objectClasses).filter(([, className]) => source.includes(className));
+  return Object.fromEntries(
+    known.map(([name, className]) => [name, { className, useSQLite: true, ...where }]),
+  );
+}
 
 /** Starts workerd; `dispose` it. Throws one sentence when the bundle is missing. */
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
@@ -65,7 +81,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
     compatibilityFlags: [...config.compatibilityFlags],
     bindings,
     d1Databases: { DB: config.localDatabaseId },
-    durableObjects: { LEDGER: ledgerOf(i) },
+    durableObjects: objectsOf(i, options.bundle),
     r2Buckets: { RECORDS: 'records' },
     // Otherwise every send would carry a CF-Worker header.
     stripCfConnectingIp: false,
@@ -87,6 +103,11 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
     ledgerOf: async (ledgerTenantId) => {
       const objects = await miniflare.getDurableObjectNamespace('LEDGER', 'gateway-0');
       return objects.get(objects.idFromName(ledgerTenantId)) as unknown as LedgerLike;
+    },
+    cron: async (cron, scheduledAtMs, isolate = 0) => {
+      const worker = await miniflare.getWorker(`gateway-${isolate}`);
+      const { outcome } = await worker.scheduled({ cron, scheduledTime: new Date(scheduledAtMs) });
+      if (outcome !== 'ok') throw new Error(`the Cron ${cron} ended with ${outcome}`);
     },
     dispose: () => miniflare.dispose(),
   };

@@ -13,12 +13,16 @@ export interface CommandOption {
   /** What stands for its value in the help; none: it is a switch. */
   readonly value?: string;
   readonly help: string;
+  /** Whether it may be given more than once. */
+  readonly isRepeated?: boolean;
 }
 
 /** The words behind the command, and its options as they were written. */
 export interface Input {
   readonly words: readonly string[];
   readonly option: (name: string) => string | undefined;
+  /** Every value of a repeated option. */
+  readonly all: (name: string) => readonly string[];
   readonly isSet: (name: string) => boolean;
   /** Rows to show at most. */
   readonly limit: number;
@@ -44,6 +48,8 @@ export interface Command {
   readonly prefers: 'access' | 'operator';
   /** Whether an operator has to name the tenant. */
   readonly inTenant: boolean;
+  /** Whether it needs neither a gateway nor a key; its client is not to be used. */
+  readonly isOffline?: boolean;
   /** Whether it shows a list, which `--limit` and `--all` cut. */
   readonly isList: boolean;
   readonly options: readonly CommandOption[];

@@ -1,5 +1,8 @@
 /** Every command, in the order of the help. Read by `main.ts`, `help.ts` and the tests. */
 import { audit, balance, entries, holds } from './books.ts';
+import { capacityCommands } from './capacity.ts';
+import { capacityClassify } from './capacity-classify.ts';
+import { capacitySnapshots, capacitySweep } from './capacity-sweep.ts';
 import type { Command } from './command.ts';
 import { grant, topup } from './credits.ts';
 import { calls, catalogSearch, tenants } from './directory.ts';
@@ -20,6 +23,10 @@ export const commands: readonly Command[] = [
   resolveRecord,
   catalogSearch,
   tenants,
+  ...capacityCommands,
+  capacitySweep,
+  capacitySnapshots,
+  capacityClassify,
 ];
 
 /** The command that the words begin with, the longer name first, and the words behind it. */

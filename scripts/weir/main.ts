@@ -45,6 +45,17 @@ async function run(args: readonly string[], terminal: Terminal): Promise<0 | 1 |
   if (found === null) throw new Fault(unknownCommand(words), 'usage');
   const { command, rest } = found;
   const input = inputOf(command, rest, values);
+  const client =
+    command.isOffline === true ? nowhere(terminal) : clientFor(command, values, terminal);
+  const output = await command.run(client, input);
+  return written(output, values.json === true, terminal);
+}
+
+/** The client of a command that sends nothing. */
+const nowhere = ({ send }: Terminal): Client =>
+  new Client({ url: '', key: '', isOperator: false, tenant: undefined }, undefined, send);
+
+function clientFor(command: Command, values: Values, terminal: Terminal): Client {
   const connection = connect({
     url: textOf(values.url),
     env: terminal.env,
@@ -56,8 +67,7 @@ async function run(args: readonly string[], terminal: Terminal): Promise<0 | 1 |
       'The operator has to name a tenant: --tenant ten_… (npm run weir -- tenants lists them).',
       'usage',
     );
-  const output = await command.run(new Client(connection, tenant, terminal.send), input);
-  return written(output, values.json === true, terminal);
+  return new Client(connection, tenant, terminal.send);
 }
 
 async function written(output: Output, asJson: boolean, terminal: Terminal): Promise<0 | 1> {
@@ -69,15 +79,19 @@ async function written(output: Output, asJson: boolean, terminal: Terminal): Pro
   return output.kind === 'alarm' ? 1 : 0;
 }
 
-type Values = Readonly<Record<string, string | boolean | undefined>>;
+type Value = string | boolean | readonly string[] | undefined;
+type Values = Readonly<Record<string, Value>>;
 
 /** Every option of every command is known here; whether this one takes it is judged after. */
 function parsed(args: readonly string[]): { words: readonly string[]; values: Values } {
   const all = [...commonOptions, ...listOptions, ...commands.flatMap(({ options }) => options)];
   const options = Object.fromEntries(
-    all.map(({ name, value }) => [
+    all.map(({ name, value, isRepeated }) => [
       name,
-      { type: value === undefined ? ('boolean' as const) : ('string' as const) },
+      {
+        type: value === undefined ? ('boolean' as const) : ('string' as const),
+        multiple: isRepeated === true,
+      },
     ]),
   );
   try {
@@ -113,7 +127,11 @@ function inputOf(command: Command, rest: readonly string[], values: Values): Inp
     );
   const limit = values.all === true ? Number.MAX_SAFE_INTEGER : limitOf(textOf(values.limit));
   const option = (name: string): string | undefined => textOf(values[name]);
-  return { words: rest, option, isSet: (name) => values[name] === true, limit };
+  const all = (name: string): readonly string[] => {
+    const value = values[name];
+    return Array.isArray(value) ? value.map(String) : [];
+  };
+  return { words: rest, option, all, isSet: (name) => values[name] === true, limit };
 }
 
 function limitOf(text: string | undefined): number {
@@ -122,5 +140,5 @@ function limitOf(text: string | undefined): number {
   throw new Fault('--limit is a whole number from 1.', 'usage');
 }
 
-const textOf = (value: string | boolean | undefined): string | undefined =>
+const textOf = (value: Value): string | undefined =>
   typeof value === 'string' ? value : undefined;

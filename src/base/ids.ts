@@ -16,7 +16,8 @@ export type IdPrefix =
   | 'rte'
   | 'den'
   | 'call'
-  | 'hld';
+  | 'hld'
+  | 'snp';
 
 /** A ULID of `nowMs` (epoch milliseconds) and 10 random bytes; made in one piece, since a text of many joined ones stays a tree. */
 export function ulid(nowMs: number, random: Uint8Array): string {

@@ -6,6 +6,10 @@
 
 /** Head of an answer's body that is looked at, bytes: every recorded dialect is shorter; longer ones are pages. */
 export const capacityBodyHeadBytesMax = 16 * 1024;
+/** A vendor's own error text, characters: what comes later in a field, or in a longer plain text, is an echo or a page. */
+export const capacityErrorCharsMax = 1_000;
+/** What is looked through of a request for a phrase that its answer may only repeat, characters. */
+export const capacityRequestCharsMax = 64 * 1024;
 /** A 429 that says to wait no longer than this is a burst, milliseconds (digest A12). */
 export const capacityBurstWaitMsMax = 60_000;
 
@@ -33,19 +37,31 @@ export const capacityKeysMax = 2_000;
 export const capacityAnswerWaitMs = 500;
 /** A repeated operation finds its first one for so long, milliseconds. */
 export const capacityRepeatMs = 120_000;
+/** Operations of one provider that are remembered for a repeat; beyond it the oldest goes. */
+export const capacityRepeatsMax = 4_000;
+/** Longest delay that is added to an object's alarm, milliseconds. */
+export const capacityAlarmJitterMs = 2_000;
+/** How long an object may take for what no call waits for, milliseconds: its start on the other side of the world. */
+export const capacityTellWaitMs = 4_000;
+/** After a question without an answer none is asked for so long, milliseconds. */
+export const capacityAskAgainMs = 5_000;
+/** Lock keys of which an isolate remembers the last 2xx. */
+export const capacityOksMax = 2_000;
 
 // ── smoothing ──
 
 /** Longest wait for a place in the order of sends, milliseconds; then the call proceeds (digest A12). */
 export const spacerWaitMsMax = 2_000;
 /** Added to a window so that sends whose journeys differ by so much still fit into it, milliseconds. */
-export const spacerJitterMs = 100;
+export const spacerJitterMs = 250;
 /** Largest declared limit: the window remembers that many sends. */
 export const rateLimitMax = 10_000;
 /** Longest declared window, milliseconds. */
 export const rateWindowMsMax = 3_600_000;
 /** Buckets of one provider: its endpoints with their accounts. */
 export const rateBucketsMax = 2_000;
+/** Places of one provider that are remembered for a repeat or to be given back; beyond it the oldest goes. */
+export const ratePlacesMax = 20_000;
 /** A burst is sent again once when it says to wait no longer, milliseconds (digest A12). */
 export const resendWaitMsMax = 5_000;
 
@@ -66,6 +82,12 @@ export const collectorBodyBytesMax = 256 * 1024;
 export const collectorsTogetherMax = 4;
 /** A vendor's note, characters. */
 export const snapshotNoteCharsMax = 200;
+/** How long a sweep starts new balance calls, milliseconds: the platform ends an hourly Cron after 15 minutes. */
+export const sweepMsMax = 600_000;
+/** A sweep that did not end by then has died, milliseconds; a second one may start. */
+export const sweepLeaseMs = 900_000;
+/** Providers that a sweep by hand may be asked for by name. */
+export const sweepOnlyMax = 50;
 
 // ── overflow ──
 
@@ -90,3 +112,53 @@ export const overflowAnswerBytesMax = 8 * 1024 * 1024;
 export const overflowVerifyMicrosMax = 20_000;
 /** Open reservations of one aggregator and day: the budget of 20 USD is fewer calls than that. */
 export const overflowReservationsMax = 20_000;
+/** Refused or returned reservations that are remembered, so that a repeat gives the same answer. */
+export const overflowRepeatsMax = 1_000;
+/** Days of totals that an aggregator's budget keeps. */
+export const overflowDaysMax = 40;
+/** Largest daily budget of one aggregator, USD: a typing error must not be a blank cheque. */
+export const overflowBudgetUsdMax = 100_000;
+/** How long a budget object may take, milliseconds; then nothing is sent through its aggregator. */
+export const overflowBudgetWaitMs = 2_000;
+/** Paths of a body's shape, and how deep it is looked into: two answers of one operation differ earlier. */
+export const overflowShapePathsMax = 2_000;
+export const overflowShapeDepthMax = 32;
+/** Enabled routes that an isolate keeps: as many as the catalog may have operations worth it. */
+export const overflowRoutesMax = 10_000;
+/** Oldest list of routes that a call uses without asking, and the age from which it is read again behind one, milliseconds (digest A13). */
+export const overflowRoutesMsMax = 60_000;
+export const overflowRoutesRefreshMs = 30_000;
+
+// ── metrics ──
+
+/** Objects that hold the totals: an isolate writes to one, a scrape reads all. */
+export const metricsShardsMax = 4;
+/** Least time between two reports of an isolate, milliseconds: many calls are one report (decisions section 3: every 10 s at most). */
+export const metricsReportMs = 5_000;
+/** Wait for an object to take a report or to give its totals, milliseconds; a report that is not taken is dropped and counted. */
+export const metricsAnswerWaitMs = 2_000;
+/** How long totals stay in an object's memory before they are written, milliseconds: one row for many reports. */
+export const metricsWriteMs = 5_000;
+/** Isolates of which an object knows the last report: what is repeated by one of them counts once. */
+export const metricsReportersMax = 2_000;
+/** Names of vendors and aggregators that have a label of their own; the rest is `other`. */
+export const metricsNamesMax = 500;
+/** Series of one object: more than all labels with all names can make, so that nothing grows without end. */
+export const metricsSeriesMax = 10_000;
+/** Rows of one D1 read or write of the overflow jobs. */
+export const overflowStoreRowsMax = 500;
+/** Largest catalog of an aggregator that is read, bytes: it is parsed in an isolate of 128 MB. */
+export const overflowCatalogBytesMax = 16 * 1024 * 1024;
+/** Routes that one firing of the weekly verification visits, and one request by hand. */
+export const overflowVerifyRoutesMax = 1_000;
+export const overflowVerifyStepMax = 20;
+/** Routes that are verified at a time: the platform allows six connections, and some are for its objects. */
+export const overflowVerifyTogetherMax = 4;
+/** After so long a verification begins no further route, milliseconds: a scheduled event has fifteen minutes. */
+export const overflowVerifyMsMax = 600_000;
+/** Lease of an overflow job, milliseconds: the longest event, so that the next one never waits for a dead one. */
+export const overflowLeaseMs = 900_000;
+/** Operations of an aggregator's catalog that one sync reads. */
+export const overflowOffersMax = 50_000;
+/** How long an aggregator may take for one answer, milliseconds: with all polls a run ends before the lease of its hold. */
+export const overflowAnswerWaitMs = 30_000;

@@ -48,7 +48,7 @@ async function resolveCatalog(
 ): Promise<Result<ResolvedCall, Refusal>> {
   const found = await catalogTarget(call, id, ports, background);
   if (!found.ok) return found;
-  const { entry, tier, upstream, base, path, query } = found.value;
+  const { entry, tier, upstream, accounts, hasRoute, base, path, query } = found.value;
   const sentPath = base.basePath + path;
   // An own upstream may begin above or below the provider's base path.
   const below = sentPath.slice(upstream.basePath.length);
@@ -58,7 +58,7 @@ async function resolveCatalog(
   if (endpoint === undefined) return err({ code: 'routing.unknown_target_host' });
   return ok(
     grow(call, {
-      catalog: { entry, tier, path, callersQuery: call.query },
+      catalog: { entry, tier, path, callersQuery: call.query, accounts, hasRoute },
       query,
       upstream,
       endpoint,

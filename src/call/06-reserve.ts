@@ -16,6 +16,7 @@ import {
 import type {
   Claim,
   LedgerBusy,
+  PeekAnswer,
   PlaceAnswer,
   PlaceOp,
   RecordedAnswer,
@@ -25,15 +26,24 @@ import type { Refusal } from '../domain/refusal';
 import { queryPairs } from '../domain/relay/query';
 import { requestTarget } from '../domain/relay/request-target';
 import type { Background } from '../ports/config';
-import type { LedgerDesk, LedgerUnavailable } from '../ports/ledger';
+import type { FromLedger, LedgerAddress, LedgerDesk, LedgerUnavailable } from '../ports/ledger';
 import type { ReplayBodies } from '../ports/replay-bodies';
-import { type AdmittedCall, type CatalogCall, grow, type ReservedCall } from './call';
+import {
+  type AdmittedCall,
+  type CapacityPass,
+  type CatalogCall,
+  grow,
+  type ReservedCall,
+} from './call';
+import { admitCapacity, type CapacityPorts } from './capacity';
 import { keyScopeOf } from './key-scope';
 import { Money } from './money';
 
 /** What reserving asks. */
-export interface ReservePorts {
+export interface ReservePorts extends CapacityPorts {
   readonly desk: LedgerDesk;
+  /** What a key would meet: for a call that may be answered again, and must not be sent. */
+  readonly peek: (address: LedgerAddress, claim: Claim) => FromLedger<PeekAnswer>;
   readonly replayBodies: ReplayBodies | null;
 }
 
@@ -45,7 +55,7 @@ export interface Replayed {
 /** The call that may go on, or the answer that it already has. */
 export type Reserved = Result<ReservedCall | Replayed, Refusal>;
 
-/** Refuses: price.unknown, route_max_cost, insufficient_balance, caps, tag_*, idempotency.*, ledger_*. Owes nothing when it does. */
+/** Refuses: provider_capacity, platform_account_*, price.unknown, route_max_cost, insufficient_balance, caps, tag_*, idempotency.*, ledger_*. Owes nothing when it does. */
 export function reserve(
   call: AdmittedCall,
   ports: ReservePorts,
@@ -53,7 +63,7 @@ export function reserve(
 ): MaybePromise<Reserved> {
   if (call.catalog?.tier === 4) return reservePriced(call, call.catalog, ports, background);
   if (call.key.callCap !== null) return countOnly(call, ports, background);
-  return ok(grow(call, { money: null }));
+  return ok(grow(call, { money: null, capacity: null }));
 }
 
 async function reservePriced(
@@ -84,17 +94,43 @@ async function reservePriced(
     });
   const key = readIdempotencyKey(call.headers.idempotencyKey);
   if (!key.ok) return err({ code: 'idempotency.key_invalid', reason: key.error.reason });
+  const admitted = admitCapacity(call, catalog, key.value, ports, background);
+  const pass = admitted instanceof Promise ? await admitted : admitted;
+  if (!pass.ok) return replayedOr(pass.error, call, key.value, ports);
+  const capacity = pass.value;
   const { micros, price } = estimated;
   const isUncounted = price.kind === 'free' && key.value === null && call.key.callCap === null;
-  if (isUncounted) return ok(grow(call, { money: null }));
+  if (isUncounted) return ok(grow(call, { money: null, capacity }));
   const holdId = newId('hld', call.startedAtMs);
   const claim = key.value === null ? null : await claimOf(call, key.value, holdId);
   const money = moneyOf(call, { ports, background, holdId, micros, price, claim });
-  const placed = await place(call, { money, claim, micros }, ports, background);
+  const placed = await place(call, { money, claim, micros, capacity }, ports, background);
   if (!placed.ok || 'replay' in placed.value) return placed;
   const { ceilingParam } = endpoint;
   if (ceilingParam === null) return placed;
   return ok(grow(placed.value, { query: withCeiling(call.query, ceilingParam, micros) }));
+}
+
+/** An account that is out keeps nobody from the answer that a key already has (decisions section 5). */
+async function replayedOr(
+  refusal: Refusal,
+  call: AdmittedCall,
+  key: string | null,
+  { peek }: ReservePorts,
+): Promise<Reserved> {
+  if (key === null) return err(refusal);
+  const claim = await claimOf(call, key, newId('hld', call.startedAtMs));
+  const known = await peek(call.tenant.ledger, claim);
+  switch (known.outcome) {
+    case 'replay':
+      return ok({ replay: known.answer });
+    case 'mismatch':
+    case 'in_progress':
+    case 'outcome_unknown':
+      return err(refusalOf(known));
+    default:
+      return err(refusal);
+  }
 }
 
 const bodyless = ({ request }: AdmittedCall): number | null => (request.body === null ? 0 : null);
@@ -115,11 +151,12 @@ async function countOnly(
 ): Promise<Reserved> {
   const holdId = newId('hld', call.startedAtMs);
   const money = moneyOf(call, { ports, background, holdId, micros: 0, price: free, claim: null });
-  const counted = await place(call, { money, claim: null, micros: 0 }, ports, background);
+  const terms = { money, claim: null, micros: 0, capacity: null };
+  const counted = await place(call, terms, ports, background);
   if (counted.ok) return counted;
   const isAbsent =
     counted.error.code === 'ledger_busy' || counted.error.code === 'ledger_unavailable';
-  return isAbsent ? ok(grow(call, { money: null })) : counted;
+  return isAbsent ? ok(grow(call, { money: null, capacity: null })) : counted;
 }
 
 interface Terms {
@@ -147,7 +184,8 @@ function moneyOf(call: AdmittedCall, terms: Terms): Money {
   });
 }
 
-async function claimOf(call: AdmittedCall, key: string, holdId: string): Promise<Claim> {
+/** The claim of a key: whose, which, and the request that it stands for. */
+export async function claimOf(call: AdmittedCall, key: string, holdId: string): Promise<Claim> {
   const { method, request, sentBytes } = call;
   const target = requestTarget(request.url);
   const mark = target.indexOf('?');
@@ -159,16 +197,23 @@ async function claimOf(call: AdmittedCall, key: string, holdId: string): Promise
   return [recordIdOf(holdId), keyScopeOf(call), key, fingerprintText(new Uint8Array(hash))];
 }
 
+interface Placing {
+  readonly money: Money;
+  readonly claim: Claim | null;
+  readonly micros: number;
+  readonly capacity: CapacityPass | null;
+}
+
 async function place(
   call: AdmittedCall,
-  { money, claim, micros }: { money: Money; claim: Claim | null; micros: number },
+  { money, claim, micros, capacity }: Placing,
   { desk }: ReservePorts,
   background: Background,
 ): Promise<Reserved> {
   const { key, tags } = call;
   const op: PlaceOp = ['place', money.holdId, micros, key.id, key.callCap, tags, claim];
   const answer = await desk.place(call.tenant.ledger, op, background);
-  if (answer.outcome === 'placed') return ok(grow(call, { money }));
+  if (answer.outcome === 'placed') return ok(grow(call, { money, capacity }));
   money.refused();
   return answer.outcome === 'replay' ? ok({ replay: answer.answer }) : err(refusalOf(answer));
 }

@@ -13,18 +13,20 @@ import type { Background } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
 import { type CatalogCall, type GuardedCall, grow, type ReservedCall } from './call';
+import { type CapacityPorts, takePlace } from './capacity';
 import { keyScopeOf } from './key-scope';
 
 /** What the last look asks. */
-export interface GuardPorts {
+export interface GuardPorts extends CapacityPorts {
   readonly egress: EgressGuard;
   readonly egressPolicy: EgressPolicy;
   readonly credentials: Credentials;
   /** HMAC-SHA256 under a secret of this deployment. */
   readonly sign: (input: Uint8Array) => Promise<Uint8Array>;
+  readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** Refuses: egress.*, secret.not_found, credential.unavailable, auth.failed (secret denied), config.unavailable. */
+/** Refuses: provider_rate_limited, egress.*, secret.not_found, credential.unavailable, auth.failed (secret denied), config.unavailable. */
 export function guard(
   call: ReservedCall,
   ports: GuardPorts,
@@ -35,7 +37,12 @@ export function guard(
   const judged = judge(call, ports.egressPolicy);
   if (judged === null) return err({ code: 'egress.blocked', host });
   const asked = ports.egress.check(host, port, judged, call.startedAtMs, background);
-  return whenHere(asked, (verdict) => (verdict.ok ? withCredentials(call, ports) : verdict));
+  return whenHere(asked, (verdict) => {
+    if (!verdict.ok) return verdict;
+    return call.catalog?.tier === 4
+      ? onAccount(call, call.catalog, ports, background)
+      : withCredentials(call, ports);
+  });
 }
 
 function withCredentials(
@@ -45,12 +52,50 @@ function withCredentials(
   const prepared = ports.credentials.prepare(call.upstream, call.tenant, call.startedAtMs);
   return whenHere(prepared, (credentials) => {
     if (!credentials.ok) return credentials;
-    const guarded = { credentials: credentials.value };
-    if (call.catalog?.tier !== 4) return ok(grow(call, { ...guarded, platformHeaders: null }));
-    return platformHeaders(call, call.catalog, ports.sign).then((headers) =>
-      ok(grow(call, { ...guarded, platformHeaders: headers })),
-    );
+    return ok(grow(call, { credentials: credentials.value, ...ofNoAccount }));
   });
+}
+
+const ofNoAccount = { platformHeaders: null, account: null, smoothed: null } as const;
+
+/**
+ * A call of the operator's account: which of them, in its turn (after the hold: a tenant without money uses up no place). From the taken
+ * place on, whoever says no gives it back.
+ */
+async function onAccount(
+  call: ReservedCall,
+  catalog: CatalogCall,
+  ports: GuardPorts,
+  background: Background,
+): Promise<Result<GuardedCall, Refusal>> {
+  const taking = takePlace(call, catalog, ports, background);
+  const taken = taking instanceof Promise ? await taking : taking;
+  if (!taken.ok) return taken;
+  const { account, waitMs, takenAt } = taken.value;
+  const unused = (): void => {
+    if (takenAt !== null) ports.capacity.giveBack(takenAt, call.id, background);
+  };
+  const { upstream } = account;
+  const preparing = ports.credentials.prepare(upstream, call.tenant, call.startedAtMs);
+  const credentials = preparing instanceof Promise ? await preparing : preparing;
+  if (!credentials.ok) {
+    unused();
+    return credentials;
+  }
+  const headers = await platformHeaders(call, catalog, ports.sign);
+  if (waitMs > 0) {
+    await ports.sleep(waitMs);
+    if (call.request.signal.aborted) unused();
+  }
+  return ok(
+    grow(call, {
+      upstream,
+      credentials: credentials.value,
+      platformHeaders: headers,
+      account: account.label,
+      smoothed: waitMs > 0 ? { waitMs, resent: false } : null,
+    }),
+  );
 }
 
 type PlatformHeaders = NonNullable<GuardedCall['platformHeaders']>;

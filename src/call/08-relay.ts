@@ -57,7 +57,7 @@ export async function relay(
   const status = sent === 'fault' ? 0 : sent.status;
   if (sent === 'fault' || status > 599)
     return err({ code: 'downstream.error', host: call.endpoint.host });
-  return ok(grow(call, { answer: sent, status }));
+  return ok(grow(call, { answer: sent, status, bytes: null }));
 }
 
 const cutRefusal = (cut: Cut): Refusal =>

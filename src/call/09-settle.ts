@@ -22,7 +22,7 @@ import { readAll } from './pump';
 /** What settling may do with the call that is held. */
 export type SettleHold = Pick<Hold, 'arm' | 'armLater' | 'cancel'>;
 
-const unread = { bytes: null, tap: null, costMicros: null } as const;
+const unread = { tap: null, costMicros: null } as const;
 
 /** Refuses: response_buffer_limit, downstream.error (the answer broke while it was read). */
 export function settle(
@@ -50,12 +50,12 @@ async function settleMetered(
   if (isSuccess && isStream && (wantsUsage || isKeyed) && answer.body !== null) {
     const tap = new SseUsageTap(money.plan);
     money.seenSoFar(() => ({ status, header, usage: tap.usage() }));
-    return ok(grow(call, { bytes: null, tap, costMicros: null }));
+    return ok(grow(call, { tap, costMicros: null }));
   }
   const isJson = /^application\/(?:[\w.+-]+\+)?json\b/i.test(type);
   const isRead = answer.body !== null && ((wantsUsage && isJson) || (isKeyed && isSuccess));
   money.seenSoFar(() => ({ status, header, usage: null }));
-  const bytes = isRead ? await wholeBody(call, hold) : ok(null);
+  const bytes = isRead && call.bytes === null ? await wholeBody(call, hold) : ok(call.bytes);
   if (!bytes.ok) return bytes;
   const usage = bytes.value === null ? null : usageIn(bytes.value, money, header);
   money.settle(money.chargeOf({ status, header, usage }), isSuccess);

@@ -8,7 +8,6 @@ import {
   errorBodyBytesMax,
   errorBodyDecodedBytesMax,
   errorBodyWaitMs,
-  evidenceBodyBytesMax,
 } from '../base/limits';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { type MaskedSecret, maskText } from '../domain/credentials/masking';
@@ -79,7 +78,7 @@ async function judgeBody(
   if (masking.kind === 'unchanged') {
     return {
       body: bytes,
-      evidence: text.slice(0, evidenceBodyBytesMax),
+      evidence: text,
       redacted: false,
       bodyHeaders: noEdits,
     };
@@ -89,7 +88,7 @@ async function judgeBody(
     : Uint8Array.from(masking.text, (c) => c.charCodeAt(0));
   return {
     body: masked,
-    evidence: masking.text.slice(0, evidenceBodyBytesMax),
+    evidence: masking.text,
     redacted: false,
     bodyHeaders: maskedBodyHeaders(masked),
   };

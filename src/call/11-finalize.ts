@@ -10,7 +10,7 @@ import { applyEdits } from '../domain/relay/header-edits';
 import { declaredLength } from '../domain/relay/request-target';
 import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
-import type { EvidencedCall } from './call';
+import type { EvidencedCall, Smoothed } from './call';
 import { type BodyWatch, trackBody } from './pump';
 
 /** Statuses with which the Fetch standard allows no body. */
@@ -80,7 +80,14 @@ function stampHeaders(headers: Headers, call: EvidencedCall): void {
   headers.set(weirHeaders.callId, call.id);
   headers.set(weirHeaders.errorSource, 'upstream');
   if (call.costMicros !== null) headers.set(weirHeaders.costMicro, String(call.costMicros));
+  if (call.smoothed !== null) headers.set(weirHeaders.smoothed, smoothedText(call.smoothed));
   headers.set('x-content-type-options', 'nosniff');
   // A browser that navigates to a relayed page must not run it under our origin; a vendor's own policy stays beside ours.
   headers.append('content-security-policy', 'sandbox');
+}
+
+/** `wait=120`, `retry=1`, or both. */
+function smoothedText({ waitMs, resent }: Smoothed): string {
+  const wait = waitMs > 0 ? [`wait=${Math.round(waitMs)}`] : [];
+  return [...wait, ...(resent ? ['retry=1'] : [])].join(', ');
 }

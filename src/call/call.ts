@@ -2,6 +2,7 @@
  * The types that grow: what is known of one call after each stage. A stage takes one and gives the next; nothing is optional twice.
  * Must never: carry a body, an opened secret outside `credentials`, or text for people. Called by every stage and by run-call.
  */
+import type { ProbeGrant } from '../domain/capacity/operations';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
 import type { Tags } from '../domain/ledger/operations';
@@ -59,6 +60,28 @@ export interface CatalogCall {
   readonly tier: Tier;
   readonly path: string;
   readonly callersQuery: RawQuery;
+  /** Tier 4: the accounts that the operator has there, the primary first; else empty. */
+  readonly accounts: readonly AccountRung[];
+  /** Whether an aggregator could serve it: then its body is kept. */
+  readonly hasRoute: boolean;
+}
+
+/** One of the operator's accounts at a provider, as the upstream that its calls go to. */
+export interface AccountRung {
+  readonly label: string;
+  readonly upstream: Upstream;
+}
+
+/** The accounts that may serve a call now; `probe`: it is the one call that goes through a lock. */
+export interface CapacityPass {
+  readonly accounts: readonly AccountRung[];
+  readonly probe: ProbeGrant | null;
+}
+
+/** What smoothing did: milliseconds that the call waited for its place, and whether it was sent again after a burst. */
+export interface Smoothed {
+  readonly waitMs: number;
+  readonly resent: boolean;
 }
 
 /** 03: a call with a target. `sentPath` is base path + path, without query. */
@@ -84,6 +107,8 @@ export type AdmittedCall = AuthorizedCall;
 /** 06: whatever it will cost is set aside; `null`: nothing is owed. */
 export interface ReservedCall extends AdmittedCall {
   readonly money: Money | null;
+  /** `null`: no account of the operator's serves it. */
+  readonly capacity: CapacityPass | null;
 }
 
 /** 07: the address is public and the credential is at hand: nothing stands between this and the send. */
@@ -91,18 +116,21 @@ export interface GuardedCall extends ReservedCall {
   readonly credentials: PreparedCredentials;
   /** Headers in which a platform account's vendor learns who calls, without learning it; `null` value removes. */
   readonly platformHeaders: readonly (readonly [name: string, value: string | null])[] | null;
+  /** Label of the platform account that is injected; `null`: none is. */
+  readonly account: string | null;
+  readonly smoothed: Smoothed | null;
 }
 
-/** 08: the upstream answered, whatever its status. */
+/** 08: the upstream answered, whatever its status. `bytes`: its body, where it had to be read (a burst that may be sent again). */
 export interface AnsweredCall extends GuardedCall {
   readonly answer: Response;
   /** Its status, read once: each look at a native object crosses out of JavaScript. */
   readonly status: number;
+  readonly bytes: Uint8Array | null;
 }
 
 /** 09: what it costs is known, or will be when its stream has ended (`tap`). `bytes`: the body, where it had to be read. */
 export interface SettledCall extends AnsweredCall {
-  readonly bytes: Uint8Array | null;
   readonly tap: SseUsageTap | null;
   /** Micro-USD, when known before the headers go out. */
   readonly costMicros: number | null;
@@ -112,7 +140,7 @@ export interface SettledCall extends AnsweredCall {
 export interface EvidencedCall extends SettledCall {
   readonly body: ReadableStream | Uint8Array | null;
   readonly bodyHeaders: readonly (readonly [name: string, value: string | null])[];
-  /** Masked head of an error body for the call's row. */
+  /** Masked text of an error body; its head is kept on the call's row. */
   readonly evidence: string | null;
   /** The body was withheld; the answer is ours with the upstream's status. */
   readonly redacted: boolean;
@@ -150,8 +178,11 @@ export const startCall = (taken: CallRequest): CallRequest =>
     sentBytes: later,
     json: later,
     money: later,
+    capacity: later,
     credentials: later,
     platformHeaders: later,
+    account: later,
+    smoothed: later,
     answer: later,
     status: later,
     bytes: later,

@@ -7,6 +7,8 @@
 
 import { firstByteTimeoutDefaultMs, idleTimeoutDefaultMs } from '../base/limits';
 import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
+import { accountSetting } from '../domain/capacity/accounts';
+import { primaryAccount } from '../domain/capacity/signal';
 import { accessOf, type CatalogEndpoint } from '../domain/catalog/endpoint';
 import { fillPath } from '../domain/catalog/placeholders';
 import {
@@ -17,13 +19,15 @@ import {
 } from '../domain/catalog/provider';
 import type { BindingSource, Upstream } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
+import type { OverflowMode } from '../domain/overflow/child';
 import type { Refusal } from '../domain/refusal';
 import { covers } from '../domain/relay/path';
 import { mergeQuery, type RawQuery } from '../domain/relay/query';
 import { mayUse } from '../domain/tenancy/access';
-import type { Catalog, CatalogEntry } from '../ports/catalog';
+import type { Catalog, CatalogEntry, LookupContext } from '../ports/catalog';
 import type { Background } from '../ports/config';
-import type { IdentifiedCall, Tier } from './call';
+import type { OverflowRoutes } from '../ports/overflow';
+import type { AccountRung, IdentifiedCall, Tier } from './call';
 
 /** What the ladder asks. */
 export interface LadderPorts {
@@ -33,6 +37,9 @@ export interface LadderPorts {
   readonly anonymousProviders: ReadonlySet<string>;
   /** Whether the operator has a value for a platform setting. */
   readonly hasSetting: (name: string) => boolean;
+  /** Labels of the operator's further accounts at a provider. */
+  readonly platformAccounts: ReadonlyMap<string, readonly string[]>;
+  readonly overflow: { readonly mode: OverflowMode; readonly routes: OverflowRoutes };
 }
 
 /** A rung that holds: where the call goes, with which upstream's bindings. */
@@ -40,6 +47,8 @@ export interface CatalogTarget {
   readonly entry: CatalogEntry;
   readonly tier: Tier;
   readonly upstream: Upstream;
+  readonly accounts: readonly AccountRung[];
+  readonly hasRoute: boolean;
   readonly base: BaseUrl;
   /** Below `base`, filled. */
   readonly path: string;
@@ -71,11 +80,26 @@ export async function catalogTarget(
   const place = { entry: found.value, base: base.value, path: filled.value.path, query };
   const rung = await firstRung(call, place, ports);
   if (!rung.ok) return rung;
-  if (rung.value !== null) return ok({ ...place, ...rung.value });
+  if (rung.value !== null) {
+    const isPaid = rung.value.tier === 4 && ports.overflow.mode !== 'off';
+    const hasRoute = isPaid && (await isRelayable(call, id, ports, context));
+    return ok({ ...place, ...rung.value, hasRoute });
+  }
   const alternatives = await near();
   return alternatives.ok
     ? err({ code: 'catalog.no_credential', alternatives: alternatives.value.alternatives })
     : alternatives;
+}
+
+/** Whether an aggregator could serve it, should our own account fail. */
+async function isRelayable(
+  { tenant }: IdentifiedCall,
+  id: string,
+  { overflow }: LadderPorts,
+  context: LookupContext,
+): Promise<boolean> {
+  if (!tenant.allowsOverflow) return false;
+  return (await overflow.routes.routeFor(id, context)) !== null;
 }
 
 type Near = Awaited<ReturnType<Catalog['near']>>;
@@ -95,27 +119,54 @@ function retired({ tombstone }: CatalogEndpoint, near: Near): Result<never, Refu
 }
 
 type Place = Pick<CatalogTarget, 'entry' | 'base' | 'path' | 'query'>;
-type Rung = Pick<CatalogTarget, 'tier' | 'upstream'>;
+type Rung = Pick<CatalogTarget, 'tier' | 'upstream' | 'accounts'>;
+
+const noAccounts: readonly AccountRung[] = [];
 
 async function firstRung(
   call: IdentifiedCall,
   place: Place,
   ports: LadderPorts,
 ): Promise<Result<Rung | null, Refusal>> {
-  const { endpoint, provider } = place.entry;
+  const { entry } = place;
   // `/catalog/call/` never consults upstreams of the caller's own (decisions section 2).
   const own = call.surface === 'catalog' ? ok(null) : await ownUpstream(call, place);
   if (!own.ok || own.value !== null) return own;
   const secret = await ownSecret(call, place);
   if (!secret.ok) return secret;
-  if (secret.value !== null) return ok({ tier: 2, upstream: secret.value });
-  if (isAnonymous(call, place.entry, ports))
-    return ok({ tier: 3, upstream: standIn(place, 'anonymous', null) });
-  if (accessOf(endpoint) !== 'account') return ok(null);
-  const account = provider.accounts.find(({ setting }) => ports.hasSetting(setting));
-  if (account === undefined) return ok(null);
-  const source = { kind: 'platform_setting', setting: account.setting } as const;
-  return ok({ tier: 4, upstream: standIn(place, account.label, source) });
+  if (secret.value !== null) return ok({ tier: 2, upstream: secret.value, accounts: noAccounts });
+  if (isAnonymous(call, entry, ports))
+    return ok({ tier: 3, upstream: standIn(place, 'anonymous', null), accounts: noAccounts });
+  const accounts = accountsOf(place, ports);
+  const [first] = accounts;
+  return ok(first === undefined ? null : { tier: 4, upstream: first.upstream, accounts });
+}
+
+/** One list per entry: settings and accounts are those of the isolate. */
+const accountRungs = new WeakMap<CatalogEntry, readonly AccountRung[]>();
+
+/** The operator's accounts at a provider: the primary, if it is set, and the further ones. */
+function accountsOf(place: Place, ports: LadderPorts): readonly AccountRung[] {
+  const { endpoint, provider } = place.entry;
+  if (accessOf(endpoint) !== 'account') return noAccounts;
+  const known = accountRungs.get(place.entry);
+  if (known !== undefined) return known;
+  const [primary] = provider.accounts;
+  if (primary === undefined || !ports.hasSetting(primary.setting)) return noAccounts;
+  const { setting } = primary;
+  const rung = (label: string, named: string): AccountRung => ({
+    label,
+    upstream: standIn(place, label, { kind: 'platform_setting', setting: named }),
+  });
+  const further = ports.platformAccounts.get(provider.slug) ?? [];
+  const rungs = [
+    rung(primaryAccount, setting),
+    ...further.map((label) =>
+      rung(label, accountSetting({ provider: provider.slug, label, setting })),
+    ),
+  ];
+  accountRungs.set(place.entry, rungs);
+  return rungs;
 }
 
 function isAnonymous(call: IdentifiedCall, entry: CatalogEntry, ports: LadderPorts): boolean {
@@ -142,7 +193,7 @@ function ownUpstream(
       .sort((a, b) => b.basePath.length - a.basePath.length);
     const [upstream] = fitting;
     if (upstream === undefined) return ok(null);
-    return ok({ tier: 1, upstream });
+    return ok({ tier: 1, upstream, accounts: noAccounts });
   });
 }
 

@@ -98,7 +98,7 @@ export class Custody implements OpenCall, Hold {
     const isShort = terms !== null && terms.firstByteTimeoutMs < 2 * custodyArmMs;
     return new Promise((resolve) => {
       const woken = (): void => resolve(this.#underWatchdog(answer));
-      if (isShort) return woken();
+      if (isShort || this.armed || this.#isWoken) return woken();
       // The keeper, another request, resolves this promise; what follows runs in the context that the call lives in. Only a promise of
       // `withResolvers` is safe for that: after some ten thousand calls one of `new Promise` goes on in the keeper's context.
       const wake = Promise.withResolvers<void>();

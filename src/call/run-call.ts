@@ -3,22 +3,24 @@
  * Promises: exactly one terminal row for every call that is refused after 02 or sent (a caller that leaves before the send may leave none); a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
+import { evidenceBodyBytesMax } from '../base/limits';
 import { recordAnswerBytesMax } from '../base/limits-money';
-import type { MaybePromise } from '../base/result';
+import { type MaybePromise, ok, type Result } from '../base/result';
+import type { CapacitySignal } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
-import type { RecordedAnswer } from '../domain/ledger/operations';
+import type { Claim, PeekAnswer, RecordedAnswer } from '../domain/ledger/operations';
 import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
-import { withoutTokens } from '../domain/tenancy/token';
 import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
 import { rowOf } from '../http/refusal-table';
+import type { Capacity } from '../ports/capacity';
 import type { Catalog } from '../ports/catalog';
 import type { Background, Config } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
-import type { Blame, CallLog } from '../ports/evidence';
-import type { LedgerDesk } from '../ports/ledger';
+import type { Blame, CallLog, CallRow } from '../ports/evidence';
+import type { FromLedger, LedgerAddress, LedgerDesk } from '../ports/ledger';
 import type { ReplayBodies } from '../ports/replay-bodies';
 import { intake } from './01-intake';
 import { identify } from './02-identify';
@@ -32,7 +34,19 @@ import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
 import { replay } from './branch-replay';
-import type { EvidencedCall, GuardedCall, IdentifiedCall, ResolvedCall, Surface } from './call';
+import { type Child, type Overflow, overflow } from './branch-overflow';
+import { mayBeBurst, resend } from './branch-resend';
+import type {
+  AnsweredCall,
+  AuthorizedCall,
+  EvidencedCall,
+  GuardedCall,
+  IdentifiedCall,
+  ResolvedCall,
+  Surface,
+} from './call';
+import { bodyEnding, endingOf, rowOfCall, servedElsewhere } from './call-row';
+import { noteAnswer, outRefusal, signalOf, triggerOf } from './capacity';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
 import type { Money, SeenAnswer } from './money';
 import { type BodyEnd, KeptBytes, Silence } from './pump';
@@ -48,11 +62,17 @@ export interface CallServices {
   readonly catalog: Catalog;
   readonly anonymousProviders: ReadonlySet<string>;
   readonly hasSetting: (name: string) => boolean;
+  readonly platformAccounts: ReadonlyMap<string, readonly string[]>;
+  readonly capacity: Capacity;
+  readonly rateEnforced: ReadonlySet<string>;
+  readonly overflow: Overflow;
   readonly desk: LedgerDesk;
+  readonly peek: (address: LedgerAddress, claim: Claim) => FromLedger<PeekAnswer>;
   readonly replayBodies: ReplayBodies | null;
   readonly sign: (input: Uint8Array) => Promise<Uint8Array>;
   readonly send: RelayPorts['send'];
   readonly nowMs: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
   /** One structured line: never a body, a query string or a secret. */
   readonly report: (event: string, facts: Record<string, string | number | null>) => void;
 }
@@ -82,19 +102,22 @@ export async function runCall(
     const admitted = admit(authorized.value);
     if (!admitted.ok) return life.refuse(admitted.error);
     const reserved = await life.wait(reserve(admitted.value, services, life.background));
-    if (!reserved.ok) return life.refuse(reserved.error);
+    if (!reserved.ok) return life.refuseOrElsewhere(admitted.value, reserved.error);
     if ('replay' in reserved.value) return life.replay(reserved.value.replay);
     life.owes(reserved.value.money);
     const guarded = await life.wait(guard(reserved.value, services, life.background));
-    if (!guarded.ok) return life.refuse(guarded.error);
+    if (!guarded.ok) return life.refuseOrElsewhere(reserved.value, guarded.error);
     const hold = life.begin(guarded.value);
     const answered = await relay(guarded.value, services, hold);
     if (!answered.ok) return life.refuse(answered.error);
-    const settled = await settle(answered.value, hold);
+    const last = await life.resent(answered.value, hold);
+    if (!last.ok) return life.refuse(last.error);
+    const settled = await settle(last.value, hold);
     if (!settled.ok) return life.refuse(settled.error);
     const evidenced = await evidence(settled.value, hold);
     if (!evidenced.ok) return life.refuse(evidenced.error);
-    return life.answer(evidenced.value);
+    life.note(evidenced.value);
+    return life.answerOrElsewhere(evidenced.value);
   } catch (bug) {
     return life.fail(bug);
   }
@@ -114,6 +137,9 @@ class CallLife {
   #tap: SseUsageTap | null = null;
   #target: ResolvedCall | null = null;
   #evidence: string | null = null;
+  #account: string | null = null;
+  #signal: CapacitySignal | null = null;
+  #child: Child | null = null;
   #responseBytes: number | null = null;
   #blame: Blame | null = null;
 
@@ -171,6 +197,66 @@ class CallLife {
     });
   }
 
+  /** A burst that may be sent once more is; every other answer is the last. */
+  resent(call: AnsweredCall, hold: Hold): MaybePromise<Result<AnsweredCall, Refusal>> {
+    const { catalog } = call;
+    return catalog !== null && mayBeBurst(call)
+      ? resend(call, catalog, this.#services, hold, this.#background)
+      : ok(call);
+  }
+
+  /** Our "no", unless it is about the operator's account and an aggregator serves the call: then the call's one row is the child's. */
+  refuseOrElsewhere(call: AuthorizedCall, refusal: Refusal): MaybePromise<Response> {
+    const trigger = triggerOf(refusal);
+    if (trigger === null || call.catalog?.hasRoute !== true) return this.refuse(refusal);
+    // Released before the child's hold is placed; nothing was sent.
+    this.#money?.abandon(refusal.code, false);
+    return overflow(call, trigger, this.#services, this.#background).then((child) => {
+      if (child?.response == null) return this.refuse(refusal);
+      this.#child = child;
+      this.#custody.end({ outcome: 'answered', status: child.status, code: null });
+      return child.response;
+    });
+  }
+
+  /** Their answer, unless it was our account's fault and an aggregator has a better one; a child that ran has a row of its own. */
+  answerOrElsewhere(call: EvidencedCall): MaybePromise<Response> {
+    const signal = this.#signal;
+    const { catalog } = call;
+    if (signal === null || catalog?.hasRoute !== true) return this.answer(call);
+    const trigger = { kind: 'answer', status: call.status, signal: signal.kind } as const;
+    return overflow(call, trigger, this.#services, this.#background).then((child) => {
+      if (child === null) return this.answer(call);
+      this.#pushChild(child);
+      const out = child.isOut ? outRefusal(catalog, signal, this.#services.nowMs()) : null;
+      if (child.response === null && out === null) return this.answer(call);
+      this.#evidence = call.evidence?.slice(0, evidenceBodyBytesMax) ?? null;
+      this.#custody.end({ outcome: 'answered', status: call.status, code: out?.code ?? null });
+      return child.response ?? problemResponse(out ?? { code: 'internal.error' }, { callId: call.id });
+    });
+  }
+
+  /** What an answer says of the operator's account, after the hold was closed. */
+  note(call: EvidencedCall): void {
+    const { catalog } = call;
+    this.#account = call.account;
+    if (catalog?.tier !== 4) return;
+    const services = this.#services;
+    const isAnswer = call.status >= 400;
+    this.#signal = isAnswer ? signalOf(call, catalog, call.evidence, services.nowMs()) : null;
+    noteAnswer(call, catalog, this.#signal, services, this.#background);
+    if (this.#signal?.kind !== 'unrecorded') return;
+    const { provider, endpoint } = catalog.entry;
+    const { because } = this.#signal;
+    services.report('capacity.unrecorded', {
+      call_id: call.id,
+      provider: provider.slug,
+      endpoint: endpoint.id,
+      status: call.status,
+      phrase: because,
+    });
+  }
+
   /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
   refuse(refusal: Refusal): Response {
     const row = rowOf(refusal);
@@ -194,7 +280,7 @@ class CallLife {
 
   /** Their answer, whatever its status. Tracking ends here unless its body is followed. */
   answer(call: EvidencedCall): MaybePromise<Response> {
-    this.#evidence = call.evidence;
+    this.#evidence = call.evidence?.slice(0, evidenceBodyBytesMax) ?? null;
     const { status, money } = call;
     if (isFollowed(call)) return this.#followed(call);
     const code = call.redacted ? 'response.redacted' : null;
@@ -268,38 +354,38 @@ class CallLife {
     else this.#money.whenClosed(() => this.#push(ending, latencyMs));
   }
 
-  #push({ outcome, status, code }: Ending, latencyMs: number): void {
+  #push(ending: Ending, latencyMs: number): void {
+    const row = this.#row(ending, latencyMs);
+    if (row === null) return;
+    const own = this.#child === null ? row : servedElsewhere(row, this.#child);
+    this.#services.callLog.push(own, this.#background);
+  }
+
+  /** The row of a child call, beside its parent's. */
+  #pushChild(child: Child): void {
+    const { nowMs, callLog } = this.#services;
+    const row = this.#row(clientClosed, nowMs() - this.#startedAtMs);
+    if (row === null) return;
+    callLog.push(servedElsewhere({ ...row, id: `${row.id}:overflow` }, child), this.#background);
+  }
+
+  #row(ending: Ending, latencyMs: number): CallRow | null {
     const call = this.#call;
-    if (call === null) return;
-    const target = this.#target;
-    const catalog = target?.catalog ?? null;
-    this.#services.callLog.push(
-      {
-        id: call.id,
-        tenantId: call.key.tenantId,
-        keyId: call.key.id,
-        principalId: call.key.principalId,
-        upstreamId: catalog === null || catalog.tier === 1 ? (target?.upstream.id ?? null) : null,
-        surface: call.surface,
-        method: call.method,
-        host: target?.endpoint.host ?? null,
-        path: target === null ? null : withoutTokens(target.sentPath),
-        outcome,
-        status,
-        code,
-        blame: outcome === 'cancelled' ? 'caller' : this.#blame,
-        startedAtMs: this.#startedAtMs,
-        latencyMs,
-        requestBytes: call.declaredBytes,
-        responseBytes: this.#responseBytes,
-        evidence: this.#evidence,
-        tier: catalog?.tier ?? null,
-        catalogId: catalog?.entry.endpoint.id ?? null,
-        costMicros: this.#money?.costMicros ?? null,
-        holdId: this.#money?.holdId ?? null,
-      },
-      this.#background,
-    );
+    if (call === null) return null;
+    return rowOfCall({
+      call,
+      target: this.#target,
+      ending,
+      startedAtMs: this.#startedAtMs,
+      latencyMs,
+      blame: this.#blame,
+      evidence: this.#evidence,
+      responseBytes: this.#responseBytes,
+      costMicros: this.#money?.costMicros ?? null,
+      holdId: this.#money?.holdId ?? null,
+      account: this.#account,
+      signal: this.#signal?.kind ?? null,
+    });
   }
 }
 
@@ -352,31 +438,4 @@ function recordedHeaders(headers: Headers): readonly string[] {
   const flat: string[] = [];
   for (const [name, value] of headers) if (name !== weirHeaders.callId) flat.push(name, value);
   return flat;
-}
-
-/** How the row reads for a refusal: a caller that stopped sending is a cancelled call, whatever we answer. */
-function endingOf(refusal: Refusal, status: number): Ending {
-  const { code } = refusal;
-  if (code === 'request.body_incomplete') return { outcome: 'cancelled', status: 499, code };
-  if (code === 'timeout.request') return { outcome: 'timed_out', status, code };
-  return { outcome: code === 'downstream.error' ? 'failed' : 'refused', status, code };
-}
-
-/** A caller that has seen the last event of a stream has it whole, however it leaves. */
-function bodyEnding(
-  end: BodyEnd,
-  status: number,
-  hasEnded: boolean,
-): readonly [Ending, Blame | null] {
-  switch (hasEnded && end !== 'drained' ? 'complete' : end) {
-    case 'complete':
-      return [{ outcome: 'answered', status, code: null }, null];
-    case 'caller_left':
-    case 'drained':
-      return [clientClosed, 'caller'];
-    case 'idle':
-      return [{ outcome: 'timed_out', status: 504, code: 'timeout.idle' }, 'upstream'];
-    case 'upstream_broke':
-      return [{ outcome: 'failed', status, code: 'stream.aborted' }, 'connection'];
-  }
 }

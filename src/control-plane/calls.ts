@@ -34,6 +34,15 @@ export const callAnswer = z.object({
   catalog_id: z.nullable(z.string()),
   cost_micros: z.nullable(z.int()).check(z.describe('What was charged; null: not metered.')),
   hold_id: z.nullable(z.string()),
+  account: z
+    .nullable(z.string())
+    .check(z.describe('Label of the platform account that served it.')),
+  signal: z
+    .nullable(z.string())
+    .check(z.describe('What the answer said of that account: balance, quota, burst, ….')),
+  served_via: z
+    .nullable(z.string())
+    .check(z.describe('The aggregator that served it: overflow:<name>.')),
 });
 
 /** One call with its evidence: the head of a masked error body. */
@@ -61,6 +70,9 @@ const toWire = (row: CallRow): z.output<typeof callAnswer> => ({
   catalog_id: row.catalogId,
   cost_micros: row.costMicros,
   hold_id: row.holdId,
+  account: row.account,
+  signal: row.signal,
+  served_via: row.servedVia,
 });
 
 /** The operations on calls. */

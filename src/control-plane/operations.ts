@@ -3,6 +3,8 @@
  * and the tests that walk it.
  */
 import { callOperations } from './calls';
+import { capacityOperations } from './capacity';
+import { capacitySweepOperations } from './capacity-sweep';
 import { catalogOperations } from './catalog';
 import { denyRuleOperations } from './deny-rules';
 import { idempotencyOperations } from './idempotency';
@@ -31,6 +33,8 @@ export const operations: readonly Operation[] = [
   ...denyRuleOperations,
   ...callOperations,
   ...catalogOperations,
+  ...capacityOperations,
+  ...capacitySweepOperations,
   ...ledgerOperations,
   ...creditOperations,
   ...reviewOperations,

@@ -3,6 +3,8 @@
  * it by hand.
  */
 import type { EgressAllowance } from '../domain/egress/allowance';
+import type { CapacityObjects } from '../ports/capacity';
+import type { CapacityRecords, SweepByHand } from '../ports/capacity-records';
 import type { Config } from '../ports/config';
 import type { EgressGuard } from '../ports/egress';
 import type { Ledgers } from '../ports/ledger';
@@ -20,6 +22,8 @@ export interface ManagementEnv {
   readonly gatewayHosts: readonly string[];
   readonly egressAllow: EgressAllowance;
   readonly platformSettings: ReadonlyMap<string, string>;
+  /** Labels of the further accounts of a provider. */
+  readonly platformAccounts: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Everything that a handler may use. `clock` is epoch milliseconds. */
@@ -31,5 +35,8 @@ export interface ManagementServices {
   readonly mint: KeyMint;
   readonly vault: Vault;
   readonly egress: EgressGuard;
+  readonly capacity: CapacityObjects;
+  readonly capacityRecords: CapacityRecords;
+  readonly sweepByHand: SweepByHand;
   readonly clock: () => number;
 }

@@ -50,6 +50,9 @@ const mutable = {
   ledger_tenant_id: z
     ._default(z.nullable(reference), null)
     .check(z.describe('The tenant whose ledger pays: itself (null) or an ancestor.')),
+  platform_overflow: z
+    ._default(z.boolean(), true)
+    .check(z.describe('False: no aggregator ever serves calls of this tenant or of those below it.')),
   ...limitFields,
 };
 
@@ -76,6 +79,7 @@ export const tenantAnswer = z.object({
   depth: z.int(),
   home_region: z.nullable(z.string()),
   ledger_tenant_id: z.string(),
+  platform_overflow: z.boolean(),
   ...limitAnswer,
   ...dated,
 });
@@ -87,6 +91,7 @@ const toWire = (row: TenantRecord): z.output<typeof tenantAnswer> => ({
   depth: row.depth,
   home_region: row.homeRegion,
   ledger_tenant_id: row.ledgerTenantId,
+  platform_overflow: row.platformOverflow,
   daily_cap_micros: row.dailyCapMicros,
   budgets: budgetsWire(row.budgets),
   ...datedWire(row),
@@ -187,6 +192,7 @@ async function create(call: Call, body: z.output<typeof newTenantBody>) {
     depth: above.value.length + 1,
     homeRegion: body.home_region,
     ledgerTenantId,
+    platformOverflow: body.platform_overflow,
     dailyCapMicros: body.daily_cap_micros,
     budgets: budgetsOf(body.budgets),
     ledgerConfigVersion: 0,
@@ -215,6 +221,7 @@ async function replace(call: Call, body: z.output<typeof tenantBody>) {
     name,
     homeRegion,
     ledgerTenantId,
+    platformOverflow: body.platform_overflow,
     updatedAt: call.facts.nowMs,
   };
   const issue = limitsIssue(row);

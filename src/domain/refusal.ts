@@ -129,6 +129,26 @@ export type Refusal =
       readonly resolved: boolean;
     }
   | { readonly code: 'idempotency.not_unknown'; readonly state: RecordState }
+  // the operator's accounts at a vendor
+  | {
+      readonly code: 'provider_capacity';
+      readonly provider: string;
+      readonly endpointId: string;
+      readonly reason: 'balance' | 'quota' | 'reading';
+      /** null: nobody knows. */
+      readonly resetsAtMs: number | null;
+      /** Until the next call that may look. */
+      readonly retryAfterMs: number;
+      readonly alternatives: readonly Alternative[];
+    }
+  | {
+      readonly code: 'provider_rate_limited';
+      readonly provider: string;
+      readonly retryAfterMs: number;
+    }
+  | { readonly code: 'platform_account_retired' }
+  | { readonly code: 'platform_account_unavailable' }
+  | { readonly code: 'platform_account_split' }
   // credentials
   | { readonly code: 'secret.not_found' }
   | { readonly code: 'credential.unavailable'; readonly reason: 'platform_setting' | 'injector' }
@@ -142,6 +162,12 @@ export type Refusal =
   | { readonly code: 'response.redacted'; readonly upstreamStatus: number }
   // our own stores
   | { readonly code: 'config.unavailable'; readonly retryAfterMs: number }
+  /** An object that has what the operator asked for does not answer. */
+  | {
+      readonly code: 'state.unavailable';
+      readonly what: 'capacity' | 'metrics';
+      readonly retryAfterMs: number;
+    }
   // management
   | { readonly code: 'resource.not_found' }
   | { readonly code: 'resource.conflict'; readonly field: string }

@@ -18,7 +18,8 @@ const placeholderFaults: Record<PlaceholderFault['kind'], string> = {
   unsafe: 'would leave its path segment; send one segment without dots alone or backslashes',
 };
 
-const ofOthers = (alternatives: readonly Alternative[]) =>
+/** Alternatives as they are shown. */
+export const ofOthers = (alternatives: readonly Alternative[]) =>
   alternatives.map(({ id, access, guideMicros }) => ({ id, access, guide_micros: guideMicros }));
 
 /** Refusals whose code starts with `catalog.`. */

@@ -17,6 +17,8 @@ export const weirHeaders = {
   keepReportedCharge: 'x-weir-keep-reported-charge',
   costMicro: 'x-weir-cost-micro',
   idempotentReplay: 'x-weir-idempotent-replay',
+  smoothed: 'x-weir-smoothed',
+  servedVia: 'x-weir-served-via',
 } as const;
 
 /** The caller's own (draft-ietf-httpapi-idempotency-key-header): honoured on tier 4, relayed as it came on every other. */

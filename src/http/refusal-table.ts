@@ -5,6 +5,7 @@
  */
 import type { FramingFault, Refusal, RefusalCode } from '../domain/refusal';
 import type { Blame } from '../ports/evidence';
+import { capacityRefusals } from './capacity-refusals';
 import { catalogRefusals } from './catalog-refusals';
 import { moneyRefusals } from './money-refusals';
 import type { RefusalRow, RefusalRows } from './refusal-row';
@@ -224,6 +225,7 @@ export const refusalTable: RefusalRows<RefusalCode> = {
     detail: () => 'The route has a list of allowed query parameters. Remove the others.',
     members: (r) => ({ names: r.names }),
   },
+  ...capacityRefusals,
   ...catalogRefusals,
   ...moneyRefusals,
   'secret.not_found': {
@@ -292,6 +294,15 @@ export const refusalTable: RefusalRows<RefusalCode> = {
     title: 'The configuration store does not answer',
     blame: 'gateway',
     detail: () => 'Nothing was sent. Try again.',
+    retryAfterS: (r) => Math.max(1, Math.ceil(r.retryAfterMs / 1000)),
+  },
+  'state.unavailable': {
+    status: 503,
+    title: 'A part of the gateway does not answer',
+    blame: 'gateway',
+    detail: (r) =>
+      `The objects that keep the state of ${r.what} did not answer; nothing was changed. Calls go on meanwhile. Try again.`,
+    members: (r) => ({ what: r.what }),
     retryAfterS: (r) => Math.max(1, Math.ceil(r.retryAfterMs / 1000)),
   },
   'resource.not_found': {

@@ -36,11 +36,24 @@ export interface Capacity {
   /** The place of that call was not used. */
   giveBack(provider: string, id: string, background: Background): void;
   /** Off the call's path; the answer becomes this isolate's view. */
-  strike(provider: string, op: Omit<StrikeOp, 'agoMs' | 'lastOkAgoMs'>, background: Background): void;
+  strike(
+    provider: string,
+    op: Omit<StrikeOp, 'agoMs' | 'lastOkAgoMs'>,
+    background: Background,
+  ): void;
   /** The same; costs nothing unless a strike, a lock or a reading is known that it can clear. */
   ok(provider: string, op: Omit<OkOp, 'agoMs'>, background: Background): void;
   /** Not to be asked until `forMs` are over: `''` everything at this provider, or one vendor at an aggregator. */
-  mark(provider: string, mark: { readonly id: string; readonly key: string; readonly reason: string; readonly forMs: number }, background: Background): void;
+  mark(
+    provider: string,
+    mark: {
+      readonly id: string;
+      readonly key: string;
+      readonly reason: string;
+      readonly forMs: number;
+    },
+    background: Background,
+  ): void;
 }
 
 /** The sweep's and the operator's side. Each gives null when the object does not answer. */

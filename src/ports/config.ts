@@ -28,6 +28,8 @@ export interface TenantView {
   readonly ledger: LedgerAddress;
   /** The dimension of that ledger's first budget: its tag value also scopes idempotency keys. */
   readonly primaryDimension: string | null;
+  /** Whether an aggregator may serve its calls: no tenant of the chain has opted out. */
+  readonly allowsOverflow: boolean;
   /** Rules of the whole chain. */
   readonly denyRules: readonly DenyRule[];
   /** Upstreams of that name along the chain, closest first, only those that the tenant may see; disabled ones included. */

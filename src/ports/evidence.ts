@@ -37,6 +37,12 @@ export interface CallRow {
   /** What the caller was charged, micro-USD; null: the call was not metered, or its charge was not known when the row was written. */
   readonly costMicros: number | null;
   readonly holdId: string | null;
+  /** Label of the platform account that served it (`domain/capacity/signal.ts`); null: it was served by none. */
+  readonly account: string | null;
+  /** What the answer said of that account: a `SignalKind`. */
+  readonly signal: string | null;
+  /** `overflow:<aggregator>` on the row of a child call that an aggregator served. */
+  readonly servedVia: string | null;
 }
 
 /** A call that was sent and has not ended. An armed one sees its own end; another one may die with its context. */

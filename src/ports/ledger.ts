@@ -11,9 +11,11 @@ import type { LedgerConfig } from '../domain/ledger/config';
 import type { LedgerEntry } from '../domain/ledger/entries';
 import type {
   Applied,
+  Claim,
   EndAnswer,
   EndOp,
   LedgerBusy,
+  PeekAnswer,
   PlaceAnswer,
   PlaceOp,
 } from '../domain/ledger/operations';
@@ -49,6 +51,8 @@ export interface Ledgers {
 export interface Ledger {
   /** All `ends` happen before all `places`; at most `ledgerBatchOpsMax` operations together. */
   apply(ends: readonly EndOp[], places: readonly PlaceOp[]): FromLedger<Applied>;
+  /** What a claim would meet; nothing is claimed, held or counted. */
+  peek(claim: Claim): FromLedger<PeekAnswer>;
   /** New promotional or earned money; never booked twice under one id. */
   grant(id: string, kind: 'promotional' | 'earned', micros: number): FromLedger<CreditAnswer>;
   /** New purchased money; never booked twice under one id. */

@@ -8,6 +8,7 @@
  */
 import type { Result } from '../base/result';
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
+import type { Provider } from '../domain/catalog/provider';
 import type { DenyRule, Route, Upstream, Visibility } from '../domain/catalog/upstream';
 import type { Budget, LedgerConfig } from '../domain/ledger/config';
 import type { LogRow } from '../domain/ledger/entries';
@@ -40,6 +41,8 @@ export interface TenantRecord extends Dated {
   readonly depth: number;
   readonly homeRegion: string | null;
   readonly ledgerTenantId: string;
+  /** False: no aggregator serves its calls, nor those of the tenants below it. */
+  readonly platformOverflow: boolean;
   /** Limits of the tenant's own ledger, micro-USD and rules; they need {@link ledgerTenantId} = id. */
   readonly dailyCapMicros: number | null;
   readonly budgets: readonly Budget[];
@@ -245,6 +248,8 @@ export interface CatalogListing {
 export interface CatalogStore {
   list(filter: CatalogFilter, page: Page): Stored<readonly CatalogListing[]>;
   get(id: string): Stored<CatalogEntry>;
+  /** Every provider, by slug; at most `catalogProvidersMax`. */
+  providers(): Stored<readonly Provider[]>;
 }
 
 export interface Store {

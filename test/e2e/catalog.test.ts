@@ -34,6 +34,14 @@ const row = `endpoints:
     cost: { kind: free }
 `;
 
+const account = 'accounts: [{ label: main, setting: VENDOR_KEY }]\n';
+const balance = `balance:
+  url: https://api.vendor.example/v1/credits
+  remaining: data.left
+  unit: credits
+  confidence: exact
+`;
+
 const read = (text: string, name = 'catalog/vendor.yaml') => readSources([{ name, text }], policy);
 const faults = (text: string): string[] => {
   const result = read(text);
@@ -183,6 +191,57 @@ describe('a fault of a file', () => {
       '5:47 auth.0.format lacks {secret}',
     ],
     [
+      'a rate of nothing',
+      `${head}rate: { limit: 0, window_s: 60 }\n${row}`,
+      '5:9 rate.limit must be at least 1',
+    ],
+    [
+      'a rate whose window is longer than what is remembered',
+      `${head}${row}    rate: { limit: 1, window_s: 3601 }\n`,
+      '12:23 endpoints.0.rate.window_s may be at most 3600',
+    ],
+    [
+      'a balance call to somebody else',
+      head + account + balance.replace('api.vendor', 'api.other') + row,
+      '7:3 balance.url is at the host of none of base_urls',
+    ],
+    [
+      'a look-up at somebody else',
+      `${head}${account}${balance.replace('/credits', '/{id}')}  lookup: { url: 'https://x.example/', at: id }\n${row}`,
+      '11:13 balance.lookup.url is at the host of none of base_urls',
+    ],
+    ['a balance call of nobody', head + balance + row, '5:1 balance needs accounts'],
+    [
+      'a balance path that is none',
+      head + account + balance.replace('data.left', 'data..left') + row,
+      '8:3 balance.remaining is no JSON path',
+    ],
+    [
+      'an id that nothing finds',
+      head + account + balance.replace('/credits', '/{id}') + row,
+      '7:3 balance.url has {id}, which needs a lookup',
+    ],
+    [
+      'a look-up for nothing',
+      `${head}${account}${balance}  lookup: { url: 'https://api.vendor.example/v1/', at: id }\n${row}`,
+      '7:3 balance.url lacks {id}, which lookup finds',
+    ],
+    [
+      'a private balance URL',
+      head + account + balance.replace('api.vendor.example', '10.0.0.1') + row,
+      '7:3 balance.url is no exact https URL',
+    ],
+    [
+      'a balance call without its paths',
+      `${head}${account}balance: { url: https://api.vendor.example/ }\n${row}`,
+      '6:1 balance.remaining is missing',
+    ],
+    [
+      'a balance that is some other word',
+      `${head}${account}balance: maybe\n${row}`,
+      '6:1 balance must be of type object',
+    ],
+    [
       'an alias of nothing',
       `${head}${row.replace('Search', '*gone')}`,
       '1:1 has an alias without an anchor, or too many',
@@ -214,6 +273,72 @@ describe('a fault of a file', () => {
     expect(result.ok ? [] : result.faults.map(faultLine)).toEqual([
       'catalog/other.yaml:1:1 provider is not the name of the file',
     ]);
+  });
+});
+
+describe('a provider', () => {
+  const providerOf = (text: string) => files(head + account + text + row)[0]?.provider;
+
+  it.each<[string, string, object | null]>([
+    ['says nothing of its balance: it is not known', '', null],
+    ['publishes no meter', 'balance: none\n', { kind: 'none' }],
+    [
+      'declares a balance call: what is left out is usual',
+      balance,
+      {
+        kind: 'call',
+        method: 'GET',
+        url: 'https://api.vendor.example/v1/credits',
+        lookup: null,
+        setting: null,
+        remaining: 'data.left',
+        remainingMinus: null,
+        total: null,
+        resetsAt: null,
+        unit: 'credits',
+        divideBy: 1,
+        confidence: 'exact',
+        note: null,
+      },
+    ],
+    [
+      'declares all of it',
+      `${balance.replace('/credits', '/{id}/credits')}  method: POST
+  lookup: { url: 'https://api.vendor.example/v1/projects', at: 'projects[0].id' }
+  setting: VENDOR_ADMIN_KEY
+  remaining_minus: data.used
+  total: data.bought
+  resets_at: data.renews
+  divide_by: 100
+  note: data.plan
+`,
+      {
+        kind: 'call',
+        method: 'POST',
+        url: 'https://api.vendor.example/v1/{id}/credits',
+        lookup: { url: 'https://api.vendor.example/v1/projects', at: 'projects[0].id' },
+        setting: 'VENDOR_ADMIN_KEY',
+        remaining: 'data.left',
+        remainingMinus: 'data.used',
+        total: 'data.bought',
+        resetsAt: 'data.renews',
+        unit: 'credits',
+        divideBy: 100,
+        confidence: 'exact',
+        note: 'data.plan',
+      },
+    ],
+  ])('%s', (_, text, expected) => {
+    expect(providerOf(text)?.balance).toEqual(expected);
+  });
+
+  it('has a rate, and so has a row', () => {
+    const [file] = files(
+      `${head}rate: { limit: 30, window_s: 60 }\n${row}    rate: { limit: 1, window_s: 3600 }\n`,
+    );
+    expect(file?.provider.rate).toEqual({ limit: 30, windowMs: 60_000 });
+    expect(file?.endpoints[0]?.rate).toEqual({ limit: 1, windowMs: 3_600_000 });
+    expect(files(head + row)[0]?.provider.rate).toBeNull();
   });
 });
 
@@ -305,6 +430,25 @@ describe('applying', () => {
     ]);
   });
 
+  it('sees a row of before a field was known, and that does not use it, as no change', () => {
+    const older = (text: unknown): string => {
+      const { balance, rate, ...rest } = JSON.parse(String(text));
+      return JSON.stringify(rest);
+    };
+    const strip = (table: ReadonlyMap<string, Row>): ReadonlyMap<string, Row> =>
+      new Map([...table].map(([id, each]) => [id, { ...each, document: older(each.document) }]));
+    const of = ({ providers, endpoints }: CatalogRows): CatalogRows => ({
+      providers: strip(providers),
+      endpoints: strip(endpoints),
+    });
+    const plain = rowsOf(files(head + row));
+    expect(changesBetween(of(plain), plain)).toEqual([]);
+    const declared = rowsOf(files(head + account + balance + row));
+    expect(changesBetween(of(declared), declared)).toEqual([
+      { what: 'provider', id: 'vendor', change: 'changed', fields: ['balance'] },
+    ]);
+  });
+
   it('removes endpoints before their provider, and makes them after it', () => {
     const wanted = rowsOf(files(head + row));
     const nothing: CatalogRows = { providers: new Map(), endpoints: new Map() };
@@ -340,6 +484,25 @@ describe('the starter catalog', () => {
     for (const { provider } of starter.ok ? starter.files : [])
       expect(rows.filter((each) => each.provider === provider.slug).length).toBeLessThanOrEqual(3);
     for (const each of rows) expect(each.priceNote).toMatch(/^example, \d{4}-\d{2}-\d{2}$/);
+  });
+
+  it('says of every vendor with an account how its balance is read, or that it cannot be', () => {
+    const kinds = starter.ok
+      ? starter.files
+          .filter(({ provider }) => provider.accounts.length > 0)
+          .map(({ provider: { slug, balance } }) => `${slug} ${balance?.kind}`)
+      : [];
+    expect(kinds).toEqual([
+      'anthropic none',
+      'apify call',
+      'brave none',
+      'deepgram call',
+      'elevenlabs call',
+      'gemini none',
+      'openai none',
+      'openrouter call',
+      'resend none',
+    ]);
   });
 
   it('shows every kind of cost and every contract', () => {

@@ -253,6 +253,96 @@ describe('an audit', () => {
   });
 });
 
+describe('capacity', () => {
+  const lock = {
+    key: 'hunter.find',
+    until: '2030-01-01T01:00:00.000Z',
+    next_probe_at: '2030-01-01T00:01:00.000Z',
+  };
+  const snapshot = {
+    observed_at: '2030-01-01T00:07:00.000Z',
+    remaining: 42.5,
+    unit: 'credits',
+    error: null,
+  };
+  const open = {
+    provider: 'alpha',
+    accounts: ['primary'],
+    state: 'open',
+    locks: [],
+    marks: [],
+    snapshot: null,
+  };
+
+  it.each([[['capacity']], [['capacity', 'list']]])(
+    '%j shows how each account stands',
+    async (args) => {
+      const locked = {
+        ...open,
+        provider: 'hunter',
+        accounts: ['primary', 'backup'],
+        state: 'locked',
+        locks: [{ ...lock, key: 'hunter', until: '2030-01-01T02:00:00.000Z' }, lock],
+        snapshot,
+      };
+      const empty = { ...open, provider: 'zeta', state: 'exhausted' };
+      const failed = { ...snapshot, remaining: null, error: 'timeout' };
+      const away = {
+        ...open,
+        provider: 'overflow:monid',
+        state: 'locked',
+        marks: [
+          { key: '', until: '2030-01-01T00:15:00.000Z' },
+          { key: 'apollo', until: '2030-01-01T00:05:00.000Z' },
+        ],
+        snapshot: failed,
+      };
+      const ran = await run([...args], [page([open, locked, away, empty])]);
+      expect(ran.sent[0]?.url).toMatch(/\/api\/v1\/capacity\?limit=50$/);
+      expect(ran.out).toBe(
+        [
+          'PROVIDER        STATE      ACCOUNTS        OUT                 UNTIL                 NEXT PROBE                    LEFT  READ',
+          'alpha           open       primary         -                   -                     -                                -  -',
+          'hunter          locked     primary backup  hunter hunter.find  2030-01-01 01:00:00Z  2030-01-01 00:01:00Z  42.5 credits  2030-01-01 00:07:00Z',
+          'overflow:monid  locked     primary         all apollo          2030-01-01 00:05:00Z  -                        (timeout)  2030-01-01 00:07:00Z',
+          'zeta            exhausted  primary         reading             -                     -                                -  -',
+          '',
+        ].join('\n'),
+      );
+    },
+  );
+
+  it('explain asks about the endpoint and the account, and says the summary', async () => {
+    const ran = await run(
+      ['capacity', 'explain', 'overflow:monid', '--endpoint', 'hunter.find', '--account', 'b'],
+      [json({ summary: 'Refused since 2030-01-01 00:00:00Z: …' })],
+    );
+    expect(ran.sent[0]?.url).toMatch(
+      /\/capacity\/overflow%3Amonid\/explain\?endpoint=hunter\.find&account=b$/,
+    );
+    expect([ran.code, ran.out]).toEqual([0, 'Refused since 2030-01-01 00:00:00Z: …\n']);
+  });
+
+  it.each([
+    [['--key', 'hunter'], { key: 'hunter' }, 1, 'Cleared 1: lock hunter.\n'],
+    [[], {}, 0, 'There was nothing to clear.\n'],
+  ] as const)('reset %j clears, and says what', async (args, body, cleared, text) => {
+    const items = cleared === 0 ? [] : [{ what: 'lock', key: 'hunter' }];
+    const ran = await run(
+      ['capacity', 'reset', 'hunter', ...args],
+      [json({ provider: 'hunter', cleared, items })],
+    );
+    expect(await ran.sent[0]?.json()).toEqual(body);
+    expect([ran.code, ran.out]).toEqual([0, text]);
+  });
+
+  it('knows no other word, and sends nothing for it', async () => {
+    const ran = await run(['capacity', 'nonsense']);
+    expect([ran.code, ran.sent.length]).toEqual([2, 0]);
+    expect(ran.err).toContain('There is no capacity nonsense');
+  });
+});
+
 describe('the help', () => {
   it('shows every command, and each command its own options and an example', async () => {
     const general = await run(['--help']);
@@ -317,6 +407,14 @@ describe('against a gateway', () => {
     expect((await inTenant('ledger', 'audit')).out).toBe(
       'Clean: rows 1 to 2 give exactly these books. The copy in D1 agrees up to row 0.\n',
     );
+  });
+
+  it('capacity shows the accounts of the catalog, explains one and resets it', async () => {
+    const none = 'No provider of the catalog has an account here.\n';
+    expect(await weir(['capacity'])).toEqual({ code: 0, out: none, err: '' });
+    const unknown = await weir(['capacity', 'explain', 'nobody']);
+    expect([unknown.code, unknown.out]).toEqual([1, '']);
+    expect(unknown.err).toContain('(404)');
   });
 
   it.each([

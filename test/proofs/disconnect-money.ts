@@ -10,7 +10,7 @@
 import { usageReply } from '../support/priced-origin.ts';
 import { type Proof, type Staged, same } from '../support/proof.ts';
 import { sideBySide } from '../support/side-by-side.ts';
-import { until } from './disconnect/stand.ts';
+import { until } from '../support/until.ts';
 import { earlyRows } from './disconnect-money/early.ts';
 import { plainRows } from './disconnect-money/plain.ts';
 import {

@@ -10,6 +10,7 @@ import { type Proof, type Staged, same } from '../support/proof.ts';
 import { startOrigin } from '../support/recording-origin.ts';
 import { makeScenario } from '../support/scenario.ts';
 import { sideBySide } from '../support/side-by-side.ts';
+import { until } from '../support/until.ts';
 import { clientLeaves } from './disconnect/client-leaves.ts';
 import {
   cancelled,
@@ -20,10 +21,10 @@ import {
   shown,
   silent,
   stillServes,
-  until,
   upstreams,
   type Visit,
 } from './disconnect/stand.ts';
+import { talkative } from './disconnect/talkative.ts';
 import { upstreamFails } from './disconnect/upstream-fails.ts';
 
 /** `heldMs` 0: before the custody is armed, 600 of them: more than one batch of the log. */
@@ -86,7 +87,7 @@ async function stage(): Promise<Staged> {
   const stand = new Stand(gateway, origin, scenario);
   const { rows, passed } = sideBySide(stand, {
     together,
-    after: [...bursts, oneRowEach],
+    after: [...bursts, oneRowEach, talkative],
     max: sideBySideMax,
   });
   return {

@@ -16,7 +16,7 @@ import {
 import { streamHead } from '../support/priced-origin.ts';
 import { holds, type Proof, type Row, type Staged, same } from '../support/proof.ts';
 import { headerOf } from '../support/raw-client.ts';
-import { until } from './disconnect/stand.ts';
+import { until } from '../support/until.ts';
 import { contentRows } from './metered-sse/contents.ts';
 import {
   catalog,

@@ -18,7 +18,7 @@ import { bundleWithLimits } from '../support/money-world-bundle.ts';
 import { labFile, labKey, labSetting, writeCatalog } from '../support/money-world-catalog.ts';
 import { answers, type PricedOrigin, startPricedOrigin } from '../support/priced-origin.ts';
 import { holds, type Proof, type Row, type Staged, same } from '../support/proof.ts';
-import { until } from './disconnect/stand.ts';
+import { until } from '../support/until.ts';
 import { type Before, callRows, limits, makeBefore, openCalls } from './upgrade/before.ts';
 import { type EarlierBundle, earlierBundle } from './upgrade/earlier.ts';
 

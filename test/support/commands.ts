@@ -170,7 +170,8 @@ const late = (ms: number): Promise<'late'> =>
     setTimeout(() => resolve('late'), ms).unref();
   });
 
-function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+/** Signals a child's whole process group; the child was started `detached`. */
+export function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, signal);
   } catch {

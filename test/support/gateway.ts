@@ -9,6 +9,7 @@ import { type D1Like, migrate } from '../../scripts/lib/migrations.ts';
 import { startWorkerd } from '../../scripts/lib/miniflare.ts';
 import { freePorts } from '../../scripts/lib/ports.ts';
 import { operatorKey, testBindings } from './test-env.ts';
+import { withOwnLog } from './workerd-log.ts';
 
 export interface GatewayOptions {
   /** Overrides of the test environment. */
@@ -47,6 +48,8 @@ export interface Gateway {
     options?: { key?: string; isolate?: number },
   ) => Promise<ApiAnswer>;
   readonly db: () => Promise<D1Like>;
+  /** Fires a Cron at one isolate; ends when its jobs have. */
+  readonly cron: (cron: string, scheduledAtMs: number, isolate?: number) => Promise<void>;
   readonly dispose: () => Promise<void>;
   /** Process id of workerd, for fault runs. */
   readonly pid: () => number;
@@ -55,30 +58,35 @@ export interface Gateway {
 /** Starts a gateway; `dispose` it. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const ports = options.ports ?? (await freePorts(options.isolates ?? 1));
-  let output = '';
   const bindings = {
     ...testBindings,
     EGRESS_ALLOW: (options.allow ?? []).join(','),
     ...options.bindings,
   };
-  const workerd = await startWorkerd({
-    bundle: options.bundle ?? 'dist/worker.js',
-    isolates: ports.map((port, i) => ({ port, bindings: { ...bindings, ISOLATE: String(i) } })),
-    persist: options.persist,
-    compatibilityDate: options.compatibilityDate,
-    onLine: (line) => {
-      output += `${line}\n`;
-    },
-  });
+  const {
+    started: workerd,
+    output,
+    forget,
+  } = await withOwnLog(() =>
+    startWorkerd({
+      bundle: options.bundle ?? 'dist/worker.js',
+      isolates: ports.map((port, i) => ({ port, bindings: { ...bindings, ISOLATE: String(i) } })),
+      persist: options.persist,
+      compatibilityDate: options.compatibilityDate,
+      // Nothing comes this way: the lines are in the log.
+      onLine: () => undefined,
+    }),
+  );
   await migrate(await workerd.db(), options.migrations);
   return {
     ports,
     port: ports[0] as number,
-    output: () => output,
+    output,
     api: (method, path, body, { key = operatorKey, isolate = 0 } = {}) =>
       callManagement({ port: ports[isolate] as number, key, method, path, body }),
     db: workerd.db,
-    dispose: workerd.dispose,
+    cron: workerd.cron,
+    dispose: () => workerd.dispose().finally(forget),
     pid: () => workerdPid(process.pid),
   };
 }

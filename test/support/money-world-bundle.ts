@@ -21,8 +21,21 @@ export const shortLease = (ms: number): Limits => ({
   ledgerAlarmJitterMs: 50,
 });
 
+/**
+ * The times of the breaker, one sixtieth: an interval of a second. The real ones are held to the specification by a unit test.
+ */
+export const fastBreaker: Limits = {
+  strikeSpacingMs: 250,
+  strikeWindowMs: 10_000,
+  guessedHoldMs: 60_000,
+  capacityVendorHoldMsMax: 360_000,
+  probeIntervalMs: 1_000,
+  capacityViewMsMax: 1_000,
+  capacityViewRefreshMs: 500,
+};
+
 /** Where limits live. */
-const limitsFiles = ['limits.ts', 'limits-money.ts'].map((name) => resolve('src/base', name));
+const limitsFiles = ['limits.ts', 'limits-money.ts', 'limits-capacity.ts'].map((name) => resolve('src/base', name));
 
 const declared = (name: string): RegExp => new RegExp(`^export const ${name} = [^;]+;$`, 'gm');
 
@@ -46,7 +59,7 @@ function oneDeclarationEach(limits: Limits): void {
 const otherLimits = (limits: Limits): Plugin => ({
   name: 'other-limits',
   setup: (bundler) => {
-    bundler.onLoad({ filter: /[\\/]limits(?:-money)?\.ts$/ }, ({ path }) =>
+    bundler.onLoad({ filter: /[\\/]limits(?:-[a-z]+)?\.ts$/ }, ({ path }) =>
       limitsFiles.includes(path)
         ? { contents: withLimits(readFileSync(path, 'utf8'), limits), loader: 'ts' }
         : null,

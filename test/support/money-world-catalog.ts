@@ -69,6 +69,29 @@ price_note: a test's own
 endpoints:${rows.join('')}${more === '' ? '' : `\n${more}`}
 `;
 
+/** A file of another provider: `more` stands before its endpoints, `endpoints` are made by {@link row}. */
+export const providerFile = (
+  slug: string,
+  { authority, setting, more = '', endpoints }: ProviderFile,
+): { name: string; text: string } => ({
+  name: `${slug}.yaml`,
+  text: `provider: ${slug}
+name: ${slug}
+base_urls: ['http://${authority}/${slug}']
+auth: [{ in: header, name: x-${slug}-key, as: api_key }]
+accounts: [{ label: main, setting: ${setting} }]
+${more}price_note: a test's own
+endpoints:${endpoints.join('')}
+`,
+});
+
+interface ProviderFile {
+  readonly authority: string;
+  readonly setting: string;
+  readonly more?: string;
+  readonly endpoints: readonly string[];
+}
+
 /** Writes catalog files; throws with every fault of theirs. The gateway must not have read it yet. */
 export async function writeCatalog(
   db: D1Like,

@@ -18,7 +18,8 @@
  *   bundle of its own; the product has no switch for it. Without: dist/worker.js (build it first).
  * - `world.isolates.kill()` is kill -9; `world.restart(bundle?)` starts on the same storage.
  * - `tenant.open(…)` sends a call and gives the RawConnection: for whoever leaves early.
- * Called by the proofs overspend, kill, idempotency, disconnect-money, metered-sse, upgrade.
+ * - `providers`: YAML files of further vendors at the same origin (`money-world-catalog.ts`, `providerFile`).
+ * Called by the proofs breaker, spacer, overspend, kill, idempotency, disconnect-money, metered-sse, upgrade.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,8 +38,16 @@ export interface MoneyWorldOptions {
   /** A bundle that is there already; not with `limits`. */
   readonly bundle?: string;
   readonly bindings?: Record<string, string>;
+  /** Bindings that name the origin. */
+  readonly bindingsAt?: (authority: string) => Record<string, string>;
+  /** Further platform settings. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** YAML of further endpoints of `lab`, indented by two. */
   readonly catalog?: string;
+  /** Further providers; `authority` is the origin's. */
+  readonly providers?: (
+    authority: string,
+  ) => readonly { readonly name: string; readonly text: string }[];
 }
 
 /** Sums of a ledger, micro-USD. */
@@ -145,13 +154,17 @@ async function begun(
     allow: [origin.authority],
     persist: `${folder}/state`,
     bindings: {
-      PLATFORM_SETTINGS: JSON.stringify({ [labSetting]: labKey }),
+      PLATFORM_SETTINGS: JSON.stringify({ [labSetting]: labKey, ...options.settings }),
       ...options.bindings,
+      ...options.bindingsAt?.(origin.authority),
     },
     ...(bundle === undefined ? {} : { bundle }),
   });
   atEnd(() => isolates.dispose());
-  const files = [{ name: 'lab.yaml', text: labFile(origin.authority, options.catalog) }];
+  const files = [
+    { name: 'lab.yaml', text: labFile(origin.authority, options.catalog) },
+    ...(options.providers?.(origin.authority) ?? []),
+  ];
   await writeCatalog(await isolates.gateway.db(), origin.authority, files);
   return {
     origin,

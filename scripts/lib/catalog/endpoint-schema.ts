@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import type { Parameter, PlatformRule, ValueRule } from '../../../src/domain/catalog/endpoint.ts';
 import { placeholderNames } from '../../../src/domain/catalog/placeholders.ts';
+import { rateSchema } from './balance-schema.ts';
 import { costSchema, priceIssues, settlementSchema, usualSettlement } from './price-schema.ts';
 
 const text = z.string().min(1).max(512);
@@ -110,6 +111,12 @@ const platformRule = z
     return { ...where, kind: 'selector', equals: row.equals, mayBeAbsent: row.may_be_absent };
   });
 
+/** What verifies a route: names and values of the query, placeholders among them, and a JSON body. */
+const testRequest = z.strictObject({
+  query: z.record(z.string().min(1), z.union([z.string(), z.number(), z.boolean()])).default({}),
+  body: z.json().optional(),
+});
+
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 const shape = z.strictObject({
@@ -133,6 +140,8 @@ const shape = z.strictObject({
   cost: costSchema,
   settlement: settlementSchema.default(usualSettlement),
   strip_reported_charge: z.boolean().default(false),
+  rate: rateSchema.nullable().default(null),
+  test_request: testRequest.nullable().default(null),
   price_note: text.nullable().default(null),
   tombstone: z
     .strictObject({
@@ -155,6 +164,7 @@ export const endpointSchema = shape.superRefine((row, ctx) => {
   checkParameters(row, blame);
   checkContracts(row, blame);
   checkMoney(row, blame);
+  checkTestRequest(row, blame);
 });
 
 /** One endpoint of a file, as it was read. */
@@ -214,6 +224,14 @@ function checkMoney(row: Row, blame: Blame): void {
     blame(['cost'], 'must be free where platform_auth is anonymous');
   if (row.strip_reported_charge && row.settlement.reported?.in !== 'body')
     blame(['strip_reported_charge'], 'needs settlement.reported in the body');
+}
+
+function checkTestRequest({ test_request: test, path, method }: Row, blame: Blame): void {
+  if (test === null) return;
+  const missing = placeholderNames(path).filter((name) => !Object.hasOwn(test.query, name));
+  if (missing.length > 0) blame(['test_request', 'query'], `lacks ${missing.join(', ')}`);
+  if (test.body !== undefined && method !== 'POST')
+    blame(['test_request', 'body'], 'needs the method POST');
 }
 
 /** The slug of a provider. */

@@ -4,10 +4,12 @@
  */
 import * as z from 'zod';
 import { catalogIdCharsMax } from '../../../src/base/limits-money.ts';
-import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint.ts';
+import type { CatalogEndpoint, TestRequest } from '../../../src/domain/catalog/endpoint.ts';
 import type { BaseUrl, Provider, ProviderBinding } from '../../../src/domain/catalog/provider.ts';
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';
 import { parseTarget } from '../../../src/domain/egress/target-url.ts';
+import { encodeQueryPart } from '../../../src/domain/relay/query.ts';
+import { balanceSchema, balanceTarget, rateSchema, settingName } from './balance-schema.ts';
 import { type EndpointRow, endpointSchema, grantMethod, providerSlug } from './endpoint-schema.ts';
 
 /** What one file holds. */
@@ -77,15 +79,17 @@ export const fileSchema = (policy: EgressPolicy) =>
         .array(
           z.strictObject({
             label: providerSlug,
-            setting: z.string().regex(/^[A-Z][A-Z0-9_]*$/, 'wants the name of a platform setting'),
+            setting: settingName,
           }),
         )
         .default([]),
       anonymous: z.boolean().default(false),
+      balance: balanceSchema(policy).nullable().default(null),
+      rate: rateSchema.nullable().default(null),
       price_note: z.string().min(1),
       endpoints: z.array(endpointSchema).min(1),
     })
-    .superRefine(checkFile)
+    .superRefine((file, ctx) => checkFile(file, policy, ctx))
     .transform(toDomain);
 
 /** A file as its schema reads it, before it becomes the domain's. */
@@ -100,11 +104,13 @@ interface FileRow {
   readonly client_header: string | null;
   readonly accounts: Provider['accounts'];
   readonly anonymous: boolean;
+  readonly balance: Provider['balance'];
+  readonly rate: Provider['rate'];
   readonly price_note: string;
   readonly endpoints: readonly EndpointRow[];
 }
 
-function checkFile(file: FileRow, ctx: z.core.$RefinementCtx): void {
+function checkFile(file: FileRow, policy: EgressPolicy, ctx: z.core.$RefinementCtx): void {
   const blame = (path: (string | number)[], message: string): void => {
     ctx.issues.push({ code: 'custom', path, message, input: file });
   };
@@ -119,6 +125,7 @@ function checkFile(file: FileRow, ctx: z.core.$RefinementCtx): void {
   repeated(file.endpoints.map(({ name }) => name)).forEach((i) => {
     blame(['endpoints', i, 'name'], 'is another endpoint already');
   });
+  for (const [path, message] of balanceFaults(file, policy)) blame(['balance', ...path], message);
   file.endpoints.forEach((row, i) => {
     for (const [field, message] of faultsOf(row, file)) blame(['endpoints', i, field], message);
   });
@@ -137,6 +144,25 @@ function* faultsOf(row: EndpointRow, file: FileRow): Generator<readonly [string,
     yield ['name', `makes an id of more than ${catalogIdCharsMax} characters`];
 }
 
+/** A balance call sends the account's credential: to where the provider's other calls go, and nowhere else. */
+function* balanceFaults(
+  { balance, base_urls, accounts }: FileRow,
+  policy: EgressPolicy,
+): Generator<readonly [string[], string]> {
+  if (balance?.kind !== 'call') return;
+  if (accounts.length === 0) yield [[], 'needs accounts'];
+  const isOurs = (raw: string): boolean => {
+    const target = balanceTarget(raw, policy);
+    return base_urls.some(
+      ({ scheme, host, port }) =>
+        scheme === target?.scheme && host === target.host && port === target.port,
+    );
+  };
+  if (!isOurs(balance.url)) yield [['url'], 'is at the host of none of base_urls'];
+  if (balance.lookup !== null && !isOurs(balance.lookup.url))
+    yield [['lookup', 'url'], 'is at the host of none of base_urls'];
+}
+
 /** Places of the entries that occurred before. */
 const repeated = (names: readonly string[]): number[] =>
   names.flatMap((name, i) => (names.indexOf(name) < i ? [i] : []));
@@ -153,6 +179,8 @@ function toDomain(file: FileRow): CatalogFile {
     clientHeader: file.client_header,
     accounts: file.accounts,
     anonymous: file.anonymous,
+    balance: file.balance,
+    rate: file.rate,
   };
   return { provider, endpoints: file.endpoints.map((row) => endpointOf(row, file)) };
 }
@@ -180,10 +208,22 @@ function endpointOf(row: EndpointRow, file: FileRow): CatalogEndpoint {
     cost: row.cost,
     settlement: row.settlement,
     stripReportedCharge: row.strip_reported_charge,
+    rate: row.rate,
+    testRequest: row.test_request === null ? null : testRequestOf(row.test_request),
     priceNote: row.price_note ?? file.price_note,
     tombstone:
       tombstone === null
         ? null
         : { status: tombstone.status, note: tombstone.note, supersededBy: tombstone.superseded_by },
+  };
+}
+
+function testRequestOf({ query, body }: NonNullable<EndpointRow['test_request']>): TestRequest {
+  const pairs = Object.entries(query).map(
+    ([name, value]) => `${encodeQueryPart(name)}=${encodeQueryPart(String(value))}`,
+  );
+  return {
+    query: pairs.length === 0 ? null : pairs.join('&'),
+    bodyText: body === undefined ? null : JSON.stringify(body),
   };
 }

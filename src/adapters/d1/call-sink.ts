@@ -8,10 +8,10 @@ import type { CallRow, CallSink } from '../../ports/evidence';
 const insert = `insert or ignore into calls
   (id, tenant_id, key_id, principal_id, upstream_id, surface, method, host, path, outcome, status, code, blame,
    started_at, latency_ms, request_bytes, response_bytes, evidence,
-   tier, catalog_id, cost_micros, hold_id)
+   tier, catalog_id, cost_micros, hold_id, account, signal, served_via)
   select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10,
    value->>11, value->>12, value->>13, value->>14, value->>15, value->>16, value->>17, value->>18, value->>19,
-   value->>20, value->>21 from json_each(?)`;
+   value->>20, value->>21, value->>22, value->>23, value->>24 from json_each(?)`;
 
 /** Writes straight into D1. */
 export class D1CallSink implements CallSink {
@@ -72,4 +72,7 @@ const columns = (r: CallRow): readonly (string | number | null)[] => [
   r.catalogId,
   r.costMicros,
   r.holdId,
+  r.account,
+  r.signal,
+  r.servedVia,
 ];

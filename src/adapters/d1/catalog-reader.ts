@@ -10,6 +10,7 @@ import type { EndpointHeading } from '../../domain/catalog/endpoint';
 import type { Provider } from '../../domain/catalog/provider';
 import type { CatalogEntry } from '../../ports/catalog';
 import { answered, type Report } from './answered';
+import { toCatalogEndpoint, toProvider } from './rows';
 import { catalogEndpoints, catalogProviders, catalogState } from './schema';
 
 /** All providers and the headings of all rows, as of one version. */
@@ -60,7 +61,7 @@ export class CatalogReader {
     const [state, providers, headings] = read;
     return {
       version: versionOf(state),
-      providers: providers.map(({ document }) => document),
+      providers: providers.map(({ document }) => toProvider(document)),
       headings,
     };
   }
@@ -84,8 +85,10 @@ export class CatalogReader {
     if (read === null) return null;
     const [state, rows, providers] = read;
     const [endpoint, provider] = [rows[0]?.document, providers[0]?.document];
-    const whole = endpoint !== undefined && provider !== undefined;
-    return { version: versionOf(state), entry: whole ? { endpoint, provider } : null };
+    if (endpoint === undefined || provider === undefined)
+      return { version: versionOf(state), entry: null };
+    const entry = { endpoint: toCatalogEndpoint(endpoint), provider: toProvider(provider) };
+    return { version: versionOf(state), entry };
   }
 
   #state() {

@@ -1,6 +1,9 @@
 /** The catalog of one database as the management API reads it; `npm run catalog` writes it. Called by `store/store.ts`. */
 import { and, eq, type SQL, sql } from 'drizzle-orm';
+import { catalogProvidersMax } from '../../base/limits-money';
+import { ok } from '../../base/result';
 import type { CatalogFilter, CatalogStore } from '../../ports/store';
+import { toCatalogEndpoint, toProvider } from './rows';
 import { catalogEndpoints, catalogProviders } from './schema';
 import { behind, type Db, one, stored } from './store/statements';
 
@@ -23,8 +26,8 @@ export function catalogStore(db: Db): CatalogStore {
           .limit(page.limit),
       );
     },
-    get(id) {
-      return one(
+    async get(id) {
+      const found = await one(
         db
           .select({ endpoint: catalogEndpoints.document, provider: catalogProviders.document })
           .from(catalogEndpoints)
@@ -32,6 +35,19 @@ export function catalogStore(db: Db): CatalogStore {
           .where(eq(catalogEndpoints.id, id))
           .get(),
       );
+      if (!found.ok) return found;
+      const { endpoint, provider } = found.value;
+      return ok({ endpoint: toCatalogEndpoint(endpoint), provider: toProvider(provider) });
+    },
+    async providers() {
+      const rows = await stored(
+        db
+          .select({ document: catalogProviders.document })
+          .from(catalogProviders)
+          .orderBy(catalogProviders.slug)
+          .limit(catalogProvidersMax),
+      );
+      return rows.ok ? ok(rows.value.map(({ document }) => toProvider(document))) : rows;
     },
   };
 }

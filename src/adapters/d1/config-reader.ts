@@ -33,6 +33,8 @@ export interface ChainState {
   readonly ledger: LedgerAddress;
   /** Of the ledger tenant's first budget. */
   readonly primaryDimension: string | null;
+  /** No tenant of the chain has opted out. */
+  readonly allowsOverflow: boolean;
 }
 
 /** What a key look-up finds: the key, its tenant's chain, the chain's deny rules. */
@@ -59,6 +61,7 @@ interface ChainRow {
   readonly ledgerTenantId: string;
   readonly homeRegion: string | null;
   readonly primaryDimension: string | null;
+  readonly overflow: number;
 }
 
 export class ConfigReader {
@@ -198,6 +201,7 @@ export class ConfigReader {
         ledgerTenantId: sql<string>`ledger_tenant_id`,
         homeRegion: sql<string | null>`home_region`,
         primaryDimension: sql<string | null>`primary_dimension`,
+        overflow: sql<number>`overflow`,
       })
       .from(chainSql(tenantId))
       .orderBy(sql`level`);
@@ -209,14 +213,14 @@ const firstDimension = (table: 'tenants' | 't') =>
 
 /** The tenant and its ancestors; the level bound only stops a damaged tree. */
 const chainSql = (tenantId: string) => sql`(
-  with recursive chain(id, parent_id, version, ledger_tenant_id, home_region, primary_dimension, level) as (
-    select id, parent_id, config_version, ledger_tenant_id, home_region, ${firstDimension('tenants')}, 0
+  with recursive chain(id, parent_id, version, ledger_tenant_id, home_region, primary_dimension, overflow, level) as (
+    select id, parent_id, config_version, ledger_tenant_id, home_region, ${firstDimension('tenants')}, platform_overflow, 0
       from tenants where id = ${tenantId}
     union all
-    select t.id, t.parent_id, t.config_version, t.ledger_tenant_id, t.home_region, ${firstDimension('t')}, c.level + 1
+    select t.id, t.parent_id, t.config_version, t.ledger_tenant_id, t.home_region, ${firstDimension('t')}, t.platform_overflow, c.level + 1
       from tenants t join chain c on t.id = c.parent_id
       where c.level < ${tenantDepthMax}
-  ) select id, version, ledger_tenant_id, home_region, primary_dimension, level from chain)`;
+  ) select id, version, ledger_tenant_id, home_region, primary_dimension, overflow, level from chain)`;
 
 /** Ids of the upstreams along a chain that match and that its leaf may see. */
 function matching(chain: readonly string[], query: UpstreamQuery): SQL {
@@ -254,6 +258,7 @@ function chainOf(rows: readonly ChainRow[]): ChainState | 'gone' {
     version: rows.map((r) => `${r.id}:${r.version}`).join(' '),
     ledger: { ledgerTenantId, homeRegion: payer?.homeRegion ?? null },
     primaryDimension: payer?.primaryDimension ?? null,
+    allowsOverflow: rows.every(({ overflow }) => overflow === 1),
   };
 }
 

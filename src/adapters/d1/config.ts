@@ -205,6 +205,7 @@ class View implements TenantView {
   readonly version: string;
   readonly ledger: LedgerAddress;
   readonly primaryDimension: string | null;
+  readonly allowsOverflow: boolean;
   readonly denyRules: readonly DenyRule[];
   readonly keys = new Lru<string, AccessKey>(tenantKeysMax);
   checkedAtMs: number;
@@ -224,6 +225,7 @@ class View implements TenantView {
     this.version = read.version;
     this.ledger = read.ledger;
     this.primaryDimension = read.primaryDimension;
+    this.allowsOverflow = read.allowsOverflow;
     this.denyRules = read.denyRules;
     this.checkedAtMs = nowMs;
   }

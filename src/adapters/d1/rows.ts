@@ -2,6 +2,8 @@
  * Rows → domain records: the one place where stored JSON is read back into types.
  * Promises: what was validated when it was written is read as it was written. Called by the D1 adapters.
  */
+import type { CatalogEndpoint } from '../../domain/catalog/endpoint';
+import type { Provider } from '../../domain/catalog/provider';
 import type { Binding, HeaderRules, Route, Upstream } from '../../domain/catalog/upstream';
 import {
   type AccessKey,
@@ -73,3 +75,17 @@ export function toUpstream(
     routes: ownRoutes,
   };
 }
+
+/** A provider of the catalog. A row that an older version imported lacks what was added since: that is null. */
+export const toProvider = (document: Provider): Provider => ({
+  ...document,
+  balance: document.balance ?? null,
+  rate: document.rate ?? null,
+});
+
+/** An endpoint of the catalog; the same. */
+export const toCatalogEndpoint = (document: CatalogEndpoint): CatalogEndpoint => ({
+  ...document,
+  rate: document.rate ?? null,
+  testRequest: document.testRequest ?? null,
+});

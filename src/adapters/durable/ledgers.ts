@@ -7,7 +7,7 @@
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
 import type { LedgerConfig } from '../../domain/ledger/config';
 import type { LedgerEntry } from '../../domain/ledger/entries';
-import type { Applied, EndOp, PlaceOp } from '../../domain/ledger/operations';
+import type { Applied, Claim, EndOp, PeekAnswer, PlaceOp } from '../../domain/ledger/operations';
 import type {
   AuditStep,
   ConfigureAnswer,
@@ -57,6 +57,10 @@ class DurableLedger implements Ledger {
 
   apply(ends: readonly EndOp[], places: readonly PlaceOp[]): FromLedger<Applied> {
     return this.#call(async (stub) => stub.apply(ends, places));
+  }
+
+  peek(claim: Claim): FromLedger<PeekAnswer> {
+    return this.#call(async (stub) => stub.peek(claim));
   }
 
   grant(id: string, kind: 'promotional' | 'earned', micros: number): FromLedger<CreditAnswer> {

@@ -19,6 +19,7 @@ import {
 } from '../../base/limits';
 import type { Background } from '../../ports/config';
 import type { CallLog, CallRow, CallSink, OpenCall } from '../../ports/evidence';
+import type { Tally } from '../../ports/metrics';
 
 /** A call that the keeper has not woken yet. */
 const notWoken = -1;
@@ -39,16 +40,21 @@ export class BufferedCallLog implements CallLog {
   #keptUntilMs = 0;
   #flushDueMs = 0;
   #inFlight: { readonly rows: CallRow[]; readonly sinceMs: number } | null = null;
+  /** Rows at the head of the buffer that were counted before: those of a write that failed. */
+  #counted = 0;
   readonly #sink: CallSink;
+  readonly #tally: Tally;
   readonly #nowMs: () => number;
   readonly #wait: (ms: number) => Promise<unknown>;
 
   constructor(options: {
     sink: CallSink;
+    tally: Tally;
     nowMs: () => number;
     wait: (ms: number) => Promise<unknown>;
   }) {
     this.#sink = options.sink;
+    this.#tally = options.tally;
     this.#nowMs = options.nowMs;
     this.#wait = options.wait;
   }
@@ -76,7 +82,7 @@ export class BufferedCallLog implements CallLog {
     if (this.#keptUntilMs > nowMs) {
       this.#flushDueMs = Math.min(this.#flushDueMs, nowMs);
     } else if (this.#mayWrite(nowMs)) {
-      background(Promise.race([this.#flush(), this.#wait(callLogHurryMs)]));
+      background(Promise.race([this.#flush(true), this.#wait(callLogHurryMs)]));
     }
   }
 
@@ -120,19 +126,26 @@ export class BufferedCallLog implements CallLog {
       const isLast = nowMs >= endsAtMs;
       this.#extend(nowMs);
       this.#wakeOpen(nowMs, isLast ? 0 : custodyArmMs);
-      if ((isLast || nowMs >= this.#flushDueMs) && this.#mayWrite(nowMs)) flushing = this.#flush();
-      const isIdle = this.#rows.length === 0 && this.#inFlight === null && !this.#hasUnarmed();
+      if ((isLast || nowMs >= this.#flushDueMs) && this.#mayWrite(nowMs))
+        flushing = this.#flush(isLast);
+      const isIdle = this.#isEmpty() && !this.#hasUnarmed() && !this.#tally.isWaiting;
       if (isLast || isIdle) break;
     }
     this.#keptUntilMs = 0;
     await flushing;
   }
 
-  async #flush(): Promise<void> {
+  /** Writes what waits, and reports what was counted. */
+  async #flush(isLast: boolean): Promise<void> {
     this.#flushDueMs = this.#nowMs() + callLogFlushMs;
     while (this.#rows.length > 0 && this.#mayWrite(this.#nowMs())) {
-      if (!(await this.#writeBatch())) return;
+      if (!(await this.#writeBatch())) break;
     }
+    await this.#tally.report(this.#nowMs(), isLast);
+  }
+
+  #isEmpty(): boolean {
+    return this.#rows.length === 0 && this.#inFlight === null;
   }
 
   /** One write at a time, and a pause after one that failed. */
@@ -172,6 +185,7 @@ export class BufferedCallLog implements CallLog {
   /** One batch, one write at a time; a write that takes too long counts as not taken, and writing it again is harmless. */
   async #writeBatch(): Promise<boolean> {
     const rows = this.#rows.splice(0, callLogBatchMax);
+    this.#count(rows);
     const flight = { rows, sinceMs: this.#nowMs() };
     this.#inFlight = flight;
     const late = this.#wait(callLogWriteTimeoutMs).then(() => false);
@@ -192,13 +206,22 @@ export class BufferedCallLog implements CallLog {
   #putBack(rows: CallRow[]): void {
     this.#inFlight = null;
     this.#rows = rows.concat(this.#rows);
+    this.#counted += rows.length;
     this.#trim();
+  }
+
+  #count(rows: readonly CallRow[]): void {
+    const again = Math.min(this.#counted, rows.length);
+    this.#counted -= again;
+    this.#tally.add(again === 0 ? rows : rows.slice(again));
   }
 
   #trim(): void {
     const over = this.#rows.length + (this.#inFlight?.rows.length ?? 0) - callLogBufferMax;
     if (over <= 0) return;
-    this.#rows.splice(0, over);
+    // Their rows are lost, their counts are not.
+    this.#count(this.#rows.splice(0, over));
     this.dropped += over;
+    this.#tally.failOpen('call_rows', over);
   }
 }

@@ -98,6 +98,8 @@ export interface Reading {
 
 /** A reading as an isolate sees it. Only one that is neither stale nor lifted is shown as exhausted. */
 export interface ReadingView extends Reading {
+  /** Until the vendor's reset, by the object's clock; null: it names none. */
+  readonly endsInMs: number | null;
   readonly nextProbeInMs: number;
 }
 
@@ -123,6 +125,13 @@ export interface ProbeAnswer {
   readonly view: CapacityView;
 }
 
+/** Who holds a probe. Times are epoch milliseconds of the object. */
+export interface ProbeState {
+  readonly callId: string;
+  readonly grantedAtMs: number;
+  readonly leaseUntilMs: number;
+}
+
 /** What an operator sees: the view, and who holds a probe. Times are epoch milliseconds of the object. */
 export interface CapacityState {
   readonly nowMs: number;
@@ -134,11 +143,7 @@ export interface CapacityState {
     readonly sinceMs: number;
     readonly untilMs: number;
     readonly isStated: boolean;
-    readonly probe: {
-      readonly callId: string;
-      readonly grantedAtMs: number;
-      readonly leaseUntilMs: number;
-    } | null;
+    readonly probe: ProbeState | null;
     readonly nextProbeAtMs: number;
   }[];
   readonly strikes: readonly {
@@ -146,7 +151,23 @@ export interface CapacityState {
     readonly kind: 'balance' | 'quota';
     readonly atMs: number;
   }[];
-  readonly reading: (Reading & { readonly isLifted: boolean; readonly isStale: boolean }) | null;
-  readonly marks: readonly { readonly key: string; readonly reason: string; readonly untilMs: number }[];
-  readonly buckets: readonly { readonly bucket: string; readonly queuedMs: number; readonly inWindow: number }[];
+  readonly reading:
+    | (Reading & {
+        readonly isLifted: boolean;
+        readonly isStale: boolean;
+        readonly probe: ProbeState | null;
+        /** Only where the reading refuses. */
+        readonly nextProbeAtMs: number;
+      })
+    | null;
+  readonly marks: readonly {
+    readonly key: string;
+    readonly reason: string;
+    readonly untilMs: number;
+  }[];
+  readonly buckets: readonly {
+    readonly bucket: string;
+    readonly queuedMs: number;
+    readonly inWindow: number;
+  }[];
 }

@@ -5,6 +5,7 @@
  * Read by the catalog adapter, stages 03 to 09 and the management API.
  */
 import { catalogIdCharsMax } from '../../base/limits-money';
+import type { DeclaredRate } from '../capacity/operations';
 import type { Cost, Settlement } from '../pricing/price';
 
 /** How a caller was allowed in at the vendor; separates two providers on one host (digest A6). */
@@ -77,6 +78,14 @@ export interface CeilingParam {
   readonly unit: 'usd' | 'usd_cents' | 'micro_usd';
 }
 
+/** A cheap request of the operator's own, by which a route through an aggregator is verified. */
+export interface TestRequest {
+  /** Encoded, placeholders included, without `?`; null: none. */
+  readonly query: string | null;
+  /** JSON; null: no body. */
+  readonly bodyText: string | null;
+}
+
 /** Why a row can no longer be called, and what to call instead. */
 export interface Tombstone {
   readonly status: 'retired' | 'broken';
@@ -113,6 +122,10 @@ export interface CatalogEndpoint {
   readonly cost: Cost;
   readonly settlement: Settlement;
   readonly stripReportedCharge: boolean;
+  /** The vendor's limit on this operation's sends of one account, instead of the provider's; null: none is declared. */
+  readonly rate: DeclaredRate | null;
+  /** null: a route of this row cannot be verified. */
+  readonly testRequest: TestRequest | null;
   /** Where the price comes from and of which day it is. */
   readonly priceNote: string;
   readonly tombstone: Tombstone | null;

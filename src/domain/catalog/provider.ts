@@ -5,9 +5,11 @@
  * Called by the catalog adapter (reads it), stages 03 and 04 (target, bindings), `scripts/catalog.ts` (makes it).
  */
 import { err, ok, type Result } from '../../base/result';
+import type { DeclaredRate } from '../capacity/operations';
 import { type EgressPolicy, isAllowed } from '../egress/allowance';
 import { judgeEndpoint } from '../egress/target-url';
 import { queryPairs, type RawQuery } from '../relay/query';
+import type { BalanceCall } from './balance';
 import type { CatalogEndpoint, GrantMethod } from './endpoint';
 import type { Binding, BindingLocation, BindingSource, Injector } from './upstream';
 
@@ -53,6 +55,10 @@ export interface Provider {
   readonly accounts: readonly ProviderAccount[];
   /** Whether rows may declare `platformAuth: anonymous`; the deployment has to allow the provider too. */
   readonly anonymous: boolean;
+  /** How its accounts' balance is read; null: not known. */
+  readonly balance: BalanceCall | null;
+  /** The vendor's limit on all sends of one account; null: none is declared. */
+  readonly rate: DeclaredRate | null;
 }
 
 /**
@@ -74,7 +80,10 @@ export function approvedBase(
 }
 
 /** The provider's bindings with one credential in them, and its constant headers. A null source gives the constants only. */
-export function bindingsOf(provider: Provider, source: BindingSource | null): readonly Binding[] {
+export function bindingsOf(
+  provider: Pick<Provider, 'bindings' | 'requiredHeaders'>,
+  source: BindingSource | null,
+): readonly Binding[] {
   const constants = provider.requiredHeaders.map(
     ([name, value]): Binding => ({
       location: 'header',

@@ -106,6 +106,15 @@ export type PlaceAnswer =
   | { readonly outcome: 'outcome_unknown'; readonly recordId: string; readonly resolved: boolean }
   | InvalidOperation;
 
+/** What a key meets that is not fresh. */
+export type KnownKey = Extract<
+  PlaceAnswer,
+  { outcome: 'replay' | 'mismatch' | 'in_progress' | 'outcome_unknown' | 'id_conflict' }
+>;
+
+/** Answer to a look at a key that claims nothing. */
+export type PeekAnswer = KnownKey | InvalidOperation | { readonly outcome: 'fresh' };
+
 /** How a hold ended; a late settlement comes on top (`lateMicros`). */
 export type Ending = 'settled' | 'released' | 'expired';
 

@@ -6,6 +6,7 @@
  * stage 09 and by the owner of a call whose client left.
  */
 import { assertNever } from '../../base/assert';
+import { outcomeOfUsage } from '../capacity/outcome';
 import {
   ceilMicros,
   compare,
@@ -55,7 +56,8 @@ const neverBilled: ReadonlySet<number> = new Set([401, 402, 403, 405, 407, 408, 
  * for this answer, an amount that can be read.
  */
 export function isBillable(kind: Cost['kind'], status: number, isReported: boolean): boolean {
-  if (status >= 200 && status < 300) return kind !== 'per_success' || status !== 204;
+  const outcome = outcomeOfUsage(status, null);
+  if (outcome !== 'error') return kind !== 'per_success' || outcome === 'hit';
   if (status < 400 || status >= 500) return false;
   return kind === 'per_call' && isReported && !neverBilled.has(status);
 }

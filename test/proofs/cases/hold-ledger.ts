@@ -15,7 +15,7 @@ import {
 } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
 import { reply } from '../../support/recording-origin.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 import { type Check, ends, limits, placed, type Stand, says } from './stand.ts';
 
 const upgrade = [

@@ -5,7 +5,7 @@
 import { isReplay, type MoneyTenant, newCase } from '../../support/money-world.ts';
 import { answers, refuses, silent } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 import { type Check, limits, placed, refusedEach, type Stand, says } from './stand.ts';
 
 /** The same key for another request is no replay. */

@@ -16,7 +16,7 @@ import { labFile, labKey, labSetting } from '../../support/money-world-catalog.t
 import type { Plan, VendorCall } from '../../support/priced-origin.ts';
 import { same } from '../../support/proof.ts';
 import type { RawAnswer } from '../../support/raw-client.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 
 /** Limits of the quick world, milliseconds; in production the lease is 120 s, the time-out as well. */
 export const limits = {

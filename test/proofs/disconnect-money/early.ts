@@ -6,7 +6,7 @@ import { publicName } from '../../support/doh-stub.ts';
 import { callMicros } from '../../support/money-world-catalog.ts';
 import { usageReply } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 import {
   answered,
   cancelled,

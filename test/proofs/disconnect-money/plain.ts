@@ -6,7 +6,7 @@
 import { callMicros, usageFallbackMicros } from '../../support/money-world-catalog.ts';
 import { refuses, streams, usageReply, type VendorCall } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 import {
   answered,
   cancelled,

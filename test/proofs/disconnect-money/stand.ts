@@ -33,7 +33,7 @@ import {
 import { holds, same } from '../../support/proof.ts';
 import { exchange, RawConnection } from '../../support/raw-client.ts';
 import { type RecordingOrigin, startOrigin } from '../../support/recording-origin.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 
 /** How long this world's gateway waits for a vendor whose client has left, milliseconds. */
 export const drainMs = 1_500;

@@ -12,7 +12,7 @@ import {
   type VendorCall,
 } from '../../support/priced-origin.ts';
 import { same } from '../../support/proof.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 import {
   answered,
   cancelled,

@@ -2,6 +2,7 @@
  * The client leaves: RST and FIN in every phase of a call. Called by test/proofs/disconnect.ts.
  */
 import { holds, same } from '../../support/proof.ts';
+import { until } from '../../support/until.ts';
 import {
   answered,
   bodyKinds,
@@ -19,7 +20,6 @@ import {
   shown,
   silent,
   stillServes,
-  until,
   type Visit,
   whole,
 } from './stand.ts';

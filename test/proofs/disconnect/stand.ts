@@ -17,6 +17,7 @@ import {
   reply,
 } from '../../support/recording-origin.ts';
 import type { Scenario } from '../../support/scenario.ts';
+import { until } from '../../support/until.ts';
 
 /** How soon the other side must notice, milliseconds (issue 1). */
 export const noticeMs = 1_000;
@@ -88,21 +89,6 @@ export const upstreams = {
 } as const;
 export type UpstreamName = keyof typeof upstreams;
 export const bodyKinds = ['native', 'tracked'] as const;
-
-/** Waits until `probe` gives a value; fails after `timeoutMs`. */
-export async function until<T>(
-  what: string,
-  probe: () => T | undefined | Promise<T | undefined>,
-  timeoutMs = 10_000,
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const value = await probe();
-    if (value !== undefined) return value;
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 /** The gateway, the origin and what has been called so far. */
 export class Stand {

@@ -21,7 +21,7 @@ import {
 } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
 import type { RawAnswer } from '../../support/raw-client.ts';
-import { until } from '../disconnect/stand.ts';
+import { until } from '../../support/until.ts';
 
 /** A keyed call that was answered, and its answer. */
 export interface Recorded {

@@ -22,6 +22,7 @@ import {
   tenant,
   upstream,
 } from './calls';
+import { capacityPorts } from './capacity-ports';
 import { NotedDesk, placed } from './desk';
 
 type Answer = ConstructorParameters<typeof NotedDesk>[0];
@@ -36,7 +37,7 @@ async function run(parts: Partial<AuthorizedCall>, answer: Answer = placed) {
   const desk = new NotedDesk(answer);
   const background = backgroundOf();
   const call = authorized(parts);
-  const result = await reserve(call, { desk, replayBodies: null }, background);
+  const result = await reserve(call, { ...capacityPorts(), desk, replayBodies: null }, background);
   const money = result.ok && 'money' in result.value ? result.value.money : null;
   if (money !== null) opened.push(money);
   return { call, desk, background, result, money };
@@ -62,7 +63,7 @@ describe('a call that owes nothing', () => {
 
   it('of an own upstream passes without a promise', () => {
     const call = authorized();
-    const ports = { desk: new NotedDesk(), replayBodies: null };
+    const ports = { ...capacityPorts(), desk: new NotedDesk(), replayBodies: null };
     expect(reserve(call, ports, backgroundOf())).toEqual(ok({ ...call, money: null }));
   });
 

@@ -20,18 +20,21 @@ import {
   tenant,
   upstream,
 } from './calls';
+import { capacityPorts, type NotedCapacity } from './capacity-ports';
 
 interface Answers {
   readonly egress?: Result<void, Refusal>;
   readonly credentials?: Result<PreparedCredentials, Refusal>;
   readonly allow?: readonly string[];
   readonly later?: boolean;
+  readonly capacity?: NotedCapacity;
 }
 
 function portsOf(answers: Answers): { ports: GuardPorts; asked: unknown[][] } {
   const asked: unknown[][] = [];
   const soon = <T>(value: T) => (answers.later ? Promise.resolve(value) : value);
   const ports: GuardPorts = {
+    ...capacityPorts(answers.capacity),
     egress: {
       check: (...args) => {
         asked.push(['egress', ...args.slice(0, 4)]);

@@ -4,6 +4,7 @@
  */
 import { err, ok, type Result } from '../../../src/base/result';
 import type {
+  AccountRung,
   AnsweredCall,
   AuthorizedCall,
   CallRequest,
@@ -113,6 +114,7 @@ export function tenant(
     chain: ['ten_leaf', 'ten_root'],
     ledger: { ledgerTenantId: 'ten_leaf', homeRegion: null },
     primaryDimension: null,
+    allowsOverflow: true,
     denyRules,
     named: () => found,
     aliased: () => found,
@@ -181,7 +183,13 @@ export const entryOf = (
 export const catalogCall = (
   row: Partial<CatalogEndpoint> = {},
   parts: Partial<CatalogCall> = {},
-): CatalogCall => ({ entry: entryOf(row), tier: 4, path: '/search', callersQuery: null, ...parts });
+): CatalogCall => ({ entry: entryOf(row), tier: 4, path: '/search', callersQuery: null, accounts: [account()], hasRoute: false, ...parts });
+
+/** One of the operator's accounts there. */
+export const account = (label = 'primary', parts: Partial<Upstream> = {}): AccountRung => ({
+  label,
+  upstream: upstream({ id: `catalog:vendor.search:${label}`, ...parts }),
+});
 
 export const resolved = (parts: Partial<ResolvedCall> = {}): ResolvedCall => ({
   ...identified(parts),
@@ -204,6 +212,7 @@ export const authorized = (parts: Partial<AuthorizedCall> = {}): AuthorizedCall 
 export const reserved = (parts: Partial<ReservedCall> = {}): ReservedCall => ({
   ...authorized(parts),
   money: null,
+  capacity: null,
   ...parts,
 });
 
@@ -211,17 +220,18 @@ export const guarded = (parts: Partial<GuardedCall> = {}): GuardedCall => ({
   ...reserved(parts),
   credentials: noCredentials,
   platformHeaders: null,
+  account: null,
+  smoothed: null,
   ...parts,
 });
 
 export function answered(parts: Partial<AnsweredCall> = {}): AnsweredCall {
   const answer = parts.answer ?? new Response('ok');
-  return { ...guarded(parts), answer, status: answer.status, ...parts };
+  return { ...guarded(parts), answer, status: answer.status, bytes: null, ...parts };
 }
 
 export const settled = (parts: Partial<SettledCall> = {}): SettledCall => ({
   ...answered(parts),
-  bytes: null,
   tap: null,
   costMicros: null,
   ...parts,

@@ -32,6 +32,8 @@ export function catalogPorts(
     egressPolicy: { allow: { pairs: new Set() }, gatewayHosts: ['self.t'], httpsOnly: true },
     anonymousProviders: new Set(),
     hasSetting: () => false,
+    platformAccounts: new Map(),
+    overflow: { mode: 'off', routes: { routeFor: () => null } },
     ...parts,
   };
   return { ports, asked };

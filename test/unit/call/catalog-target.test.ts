@@ -42,6 +42,7 @@ interface Ladder {
   readonly secretId?: string | null;
   readonly anonymous?: boolean;
   readonly settings?: readonly string[];
+  readonly platformAccounts?: Readonly<Record<string, readonly string[]>>;
   readonly call?: Partial<IdentifiedCall>;
 }
 
@@ -61,6 +62,7 @@ async function climb(ladder: Ladder, target: IdentifiedCall['target'] = { kind: 
   const ports: Partial<LadderPorts> = {
     anonymousProviders: new Set(ladder.anonymous ? ['vendor'] : []),
     hasSetting: (name) => ladder.settings?.includes(name) ?? false,
+    platformAccounts: new Map(Object.entries(ladder.platformAccounts ?? {})),
   };
   const vendor = { bindings: [bearer], accounts: [account], ...ladder.vendor };
   const catalog = catalogPorts(entryOf(ladder.row, vendor), ports);
@@ -249,10 +251,22 @@ describe('a stand-in', () => {
     expect(await ask()).toBe(await ask());
   });
 
-  it('takes the first account that the operator has a value for', async () => {
-    const accounts = [account, { label: 'second', setting: 'SECOND' }];
-    const call = await chosen({ vendor: { accounts }, settings: ['SECOND'] });
-    expect(call.upstream.id).toBe('catalog:vendor.search:second');
+  it('has the primary account and those that the operator added, each with its own value', async () => {
+    const call = await chosen({ settings: ['VENDOR_KEY'], platformAccounts: { vendor: ['b'] } });
+    const settings = call.catalog?.accounts.map(({ label, upstream }) => [
+      label,
+      upstream.id,
+      upstream.bindings.map(({ source }) => source.kind === 'platform_setting' && source.setting),
+    ]);
+    expect(settings).toEqual([
+      ['primary', 'catalog:vendor.search:primary', ['VENDOR_KEY']],
+      ['b', 'catalog:vendor.search:b', ['vendor/b/VENDOR_KEY']],
+    ]);
+  });
+
+  it('is not there without the primary account, whatever further ones are', async () => {
+    const call = chosen({ settings: [], platformAccounts: { vendor: ['b'] } });
+    await expect(call).rejects.toThrow('catalog.no_credential');
   });
 
   it('goes to the provider’s base URL, with the row’s own query before the caller’s', async () => {

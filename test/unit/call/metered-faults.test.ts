@@ -23,6 +23,7 @@ import {
   token,
   upstream,
 } from './calls';
+import { capacityPorts } from './capacity-ports';
 import { catalogPorts } from './catalog-ports';
 import { heldMoney, NotedDesk } from './desk';
 import { asking, play, woken } from './road-world';
@@ -78,7 +79,7 @@ it.each([
     const allowed = await authorize(resolved({ ...taken({ request: copy }), headers, catalog }));
     if (!allowed.ok) continue;
     const desk = new NotedDesk();
-    await reserve(allowed.value, { desk, replayBodies: null }, backgroundOf());
+    await reserve(allowed.value, { ...capacityPorts(), desk, replayBodies: null }, backgroundOf());
     expect(desk.places).toEqual([]);
   }
 });

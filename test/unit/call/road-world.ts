@@ -14,6 +14,7 @@ import type { CatalogEntry } from '../../../src/ports/catalog';
 import type { CallRow, OpenCall } from '../../../src/ports/evidence';
 import type { ReplayBodies } from '../../../src/ports/replay-bodies';
 import { backgroundOf, key, noCredentials, startMs, tenant, token, upstream } from './calls';
+import { capacityPorts, noOverflow, type NotedCapacity } from './capacity-ports';
 import { catalogPorts } from './catalog-ports';
 import { NotedDesk } from './desk';
 
@@ -32,6 +33,7 @@ export interface World {
   /** The caller's own upstreams at the host of that row's provider. */
   readonly own?: readonly Upstream[];
   readonly desk?: NotedDesk;
+  readonly capacity?: NotedCapacity;
   readonly replayBodies?: ReplayBodies;
   readonly send?: CallServices['send'];
 }
@@ -57,8 +59,10 @@ export function play(world: World = {}, request = asking()) {
   if (world.entry !== undefined) view.at = () => note('own upstreams', ok(world.own ?? []));
   const desk = world.desk ?? new NotedDesk();
   const services: CallServices = {
+    ...capacityPorts(world.capacity),
     ...catalogPorts(world.entry ?? null).ports,
     hasSetting: () => true,
+    overflow: noOverflow,
     config: {
       identify: () => {
         const known = ok({ key: key(world.key), tenant: view });

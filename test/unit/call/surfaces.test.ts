@@ -11,6 +11,7 @@ import type { Surface } from '../../../src/call/call';
 import type { Wired } from '../../../src/wiring';
 import { perCall } from '../domain/pricing/prices';
 import { entryOf, key, noCredentials, route, tenant, token, upstream } from './calls';
+import { capacityPorts, noOverflow } from './capacity-ports';
 import { catalogPorts } from './catalog-ports';
 import { NotedDesk } from './desk';
 
@@ -36,7 +37,9 @@ function world() {
   const { catalog, ...ladder } = catalogPorts(entry, { hasSetting: () => true }).ports;
   const desk = new NotedDesk();
   const call: Wired['call'] = {
+    ...capacityPorts(),
     ...ladder,
+    overflow: noOverflow,
     catalog: { ...catalog, endpoint: (...id) => note('catalog', catalog.endpoint(...id)) },
     desk: {
       place: (at, op) => note('place', desk.place(at, op)),
@@ -149,7 +152,11 @@ describe('nothing else', () => {
         .map(([path]) => path.slice('../../../src/'.length))
         .sort();
     // The other one sends to a queue.
-    const senders = ['adapters/durable/settlement-queue.ts', 'call/08-relay.ts'];
+    const senders = [
+      'adapters/durable/settlement-queue.ts',
+      'call/08-relay.ts',
+      'call/branch-overflow.ts',
+    ];
     expect(using(/\.send\(/)).toEqual(senders);
     // The app and the worker only pass the request on to a Worker's own handler.
     const callers = using(/(?<![\w.])fetch\(/).filter((path) => !/^(app|worker)\.ts$/.test(path));

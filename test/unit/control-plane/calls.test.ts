@@ -34,6 +34,9 @@ const row = (tenantId: string, parts: Partial<CallRow> = {}): CallRow => ({
   catalogId: null,
   costMicros: null,
   holdId: null,
+  account: null,
+  signal: null,
+  servedVia: null,
   ...parts,
 });
 
@@ -72,12 +75,31 @@ describe('a call', () => {
     expect(list.data).toMatchObject([{ cost_micros: 7 }]);
   });
 
+  it('shows the account that served it, what its answer said of it, and through whom it went', async () => {
+    const tenant = await makeTenant(api);
+    const written = row(tenant.id, {
+      account: 'backup',
+      signal: 'quota',
+      servedVia: 'overflow:orthogonal',
+    });
+    await sink.write([written]);
+    const wire = { account: 'backup', signal: 'quota', served_via: 'overflow:orthogonal' };
+    expect(await api.made('GET', `/calls/${written.id}`, undefined, tenant.token)).toMatchObject(
+      wire,
+    );
+    const list = await api.made('GET', '/calls', undefined, tenant.token);
+    expect(list.data).toMatchObject([wire]);
+  });
+
   it('of before the ledger, or of a queue message of then, has none of it', async () => {
     const tenant = await makeTenant(api);
-    const { tier, catalogId, costMicros, holdId, ...older } = row(tenant.id);
+    const { tier, catalogId, costMicros, holdId, account, signal, servedVia, ...older } = row(
+      tenant.id,
+    );
     await sink.write([older as CallRow]);
     const found = await api.made('GET', `/calls/${older.id}`, undefined, tenant.token);
     const nothing = { tier: null, catalog_id: null, cost_micros: null, hold_id: null };
+    expect(found).toMatchObject({ account: null, signal: null, served_via: null });
     expect(found).toMatchObject(nothing);
   });
 });

@@ -4,6 +4,7 @@
  */
 import { createExecutionContext, env, waitOnExecutionContext } from 'cloudflare:test';
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
+import { CapacityStore } from '../../../src/adapters/d1/capacity-store';
 import { D1Config } from '../../../src/adapters/d1/config';
 import { ConfigReader } from '../../../src/adapters/d1/config-reader';
 import { d1Store } from '../../../src/adapters/d1/store/store';
@@ -13,6 +14,8 @@ import { err, ok } from '../../../src/base/result';
 import { managementApi } from '../../../src/control-plane/api';
 import type { ManagementServices } from '../../../src/control-plane/services';
 import { type Bindings, parseEnv } from '../../../src/env';
+import type { CapacityObjects } from '../../../src/ports/capacity';
+import type { SweepByHand } from '../../../src/ports/capacity-records';
 import type { EgressGuard } from '../../../src/ports/egress';
 import type { Ledger, Ledgers } from '../../../src/ports/ledger';
 import { operatorKey, testBindings } from '../../support/test-env';
@@ -45,7 +48,23 @@ export interface ApiOptions {
   readonly vars?: Record<string, string>;
   readonly masterKeys?: MasterKeys;
   readonly ledgers?: Ledgers;
+  readonly capacity?: CapacityObjects;
+  readonly sweepByHand?: SweepByHand;
 }
+
+/** Objects at which nothing is known. */
+const quietObjects: CapacityObjects = {
+  observe: async () => true,
+  state: async () => ({
+    nowMs: startMs,
+    locks: [],
+    strikes: [],
+    reading: null,
+    marks: [],
+    buckets: [],
+  }),
+  reset: async () => 0,
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
 type Json = any;
@@ -74,7 +93,7 @@ export interface Api {
 
 /** An isolate of its own: nothing cached, the database shared. */
 export function makeApi(options: ApiOptions = {}): Api {
-  const vars = parseEnv({ ...testBindings, ...options.vars, DB: db, LEDGER: objects });
+  const vars = parseEnv({ ...bindings, ...testBindings, ...options.vars });
   const clock = { nowMs: startMs };
   const nowMs = () => clock.nowMs;
   const mint = new TokenMint(vars.keyCheckSecrets);
@@ -84,8 +103,20 @@ export function makeApi(options: ApiOptions = {}): Api {
   const config = new D1Config({ reader, mint, ttlMs: vars.configTtlMs, nowMs });
   const store = d1Store(db);
   const ledgers = options.ledgers ?? realLedgers;
-  const ports = { store, config, ledgers, mint, vault, egress: resolver };
-  const services = { env: vars, ...ports, clock: nowMs };
+  const capacity = options.capacity ?? quietObjects;
+  const capacityRecords = new CapacityStore(db);
+  const ports = {
+    store,
+    config,
+    ledgers,
+    mint,
+    vault,
+    egress: resolver,
+    capacity,
+    capacityRecords,
+  };
+  const sweepByHand: SweepByHand = options.sweepByHand ?? (async () => ok({ outcome: 'skipped' }));
+  const services = { env: vars, ...ports, sweepByHand, clock: nowMs };
   const app = managementApi(services);
   const send: Api['send'] = async (method, path, { key = operatorKey, body, headers } = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);

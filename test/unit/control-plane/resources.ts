@@ -34,6 +34,7 @@ export async function makeOneOfEach(api: Api, tenant: Tenant): Promise<Ids> {
     'deny-rules': rule.id,
     calls: await makeCall(tenant.id),
     catalog: await makeCatalogRow(),
+    capacity: 'vendor',
     ...(await makeMoney(tenant.id)),
   };
 }
@@ -115,6 +116,8 @@ export function bodies(ids: Ids): Readonly<Record<string, object>> {
     'POST /ledger/topups': { id: `pay_${n}`, micros: 5 },
     'POST /idempotency/{id}/resolve': { resolution: 'settle' },
     'POST /vault/rotate': {},
+    'POST /capacity/{id}/reset': {},
+    'POST /capacity/sweep': {},
     'POST /tenants/{id}/data-key/rotate': {},
   };
 }

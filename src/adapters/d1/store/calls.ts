@@ -28,6 +28,9 @@ const columns = {
   catalogId: calls.catalogId,
   costMicros: calls.costMicros,
   holdId: calls.holdId,
+  account: calls.account,
+  signal: calls.signal,
+  servedVia: calls.servedVia,
 };
 
 /** The calls of one database. */

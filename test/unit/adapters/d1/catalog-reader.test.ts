@@ -56,6 +56,17 @@ describe('after it', () => {
     expect(await reader.entry('vendor.none')).toEqual({ version: 7, entry: null });
   });
 
+  it('a row that an older version imported has what was added since as null', async () => {
+    const { balance, rate, ...olderVendor } = vendor;
+    const { rate: ownRate, ...olderRow } = row;
+    await db.batch([
+      db.prepare('update catalog_providers set document = ?').bind(JSON.stringify(olderVendor)),
+      db.prepare('update catalog_endpoints set document = ?').bind(JSON.stringify(olderRow)),
+    ]);
+    expect((await reader.snapshot())?.providers).toEqual([vendor]);
+    expect((await reader.entry(row.id))?.entry).toEqual({ endpoint: row, provider: vendor });
+  });
+
   it('a store that fails is no answer, and a line in the log', async () => {
     const fails = () => Promise.reject(new Error('down'));
     const statement = { bind: () => statement, all: fails, raw: fails };

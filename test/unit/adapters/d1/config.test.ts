@@ -70,6 +70,7 @@ function world() {
     version: versionText(),
     ledger: { ledgerTenantId: tenantId, homeRegion: null },
     primaryDimension: 'team',
+    allowsOverflow: true,
     denyRules: [],
     key: key({ tenantId, revoked: state.revoked, expiresAtMs: state.expiresAtMs }),
   });
@@ -86,7 +87,9 @@ function world() {
       const ledger = { ledgerTenantId: tenantId, homeRegion: null };
       const chain = [tenantId, 'ten_root'];
       const primaryDimension = 'team';
-      return state.down ? null : { chain, version: versionText(), ledger, primaryDimension };
+      return state.down
+        ? null
+        : { chain, version: versionText(), ledger, primaryDimension, allowsOverflow: true };
     },
     async upstreams() {
       reads.upstreams += 1;

@@ -16,34 +16,8 @@ import {
   keeperLifeMs,
   keeperTickMs,
 } from '../../../../src/base/limits';
-import type { CallRow, OpenCall } from '../../../../src/ports/evidence';
-
-const startMs = Date.UTC(2030, 0, 1);
-
-const rowOf = (n: number, endedAtMs: number): CallRow => ({
-  id: `call_${n}`,
-  tenantId: 'ten_1',
-  keyId: null,
-  principalId: null,
-  upstreamId: null,
-  surface: 'call',
-  method: 'GET',
-  host: null,
-  path: null,
-  outcome: 'answered',
-  status: 200,
-  code: null,
-  blame: null,
-  startedAtMs: endedAtMs - 5,
-  latencyMs: 5,
-  requestBytes: null,
-  responseBytes: null,
-  evidence: null,
-  tier: null,
-  catalogId: null,
-  costMicros: null,
-  holdId: null,
-});
+import type { OpenCall } from '../../../../src/ports/evidence';
+import { callRow as rowOf, startMs } from './rows';
 
 /** Lets everything that can go on go on. */
 const settled = async (): Promise<void> => {
@@ -59,6 +33,10 @@ function world() {
   const state = { sink: 'takes' as Sink, nowMs: startMs, pushed: 0 };
   const batches: string[][] = [];
   const taken: string[] = [];
+  const counted: string[] = [];
+  /** Times of the reports; a report takes what waits. */
+  const reports: number[] = [];
+  const tally = { isWaiting: false, lost: 0, isDue: true };
   const waits: { dueMs: number; end: () => void }[] = [];
   const log = new BufferedCallLog({
     sink: {
@@ -68,6 +46,23 @@ function world() {
         if (state.sink === 'takes') taken.push(...ids);
         if (state.sink === 'fails') return Promise.reject(new Error('no'));
         return state.sink === 'hangs' ? new Promise(() => undefined) : Promise.resolve();
+      },
+    },
+    tally: {
+      add(rows) {
+        counted.push(...rows.map((row) => row.id));
+        tally.isWaiting ||= rows.length > 0;
+      },
+      failOpen(what, times = 1) {
+        if (what === 'call_rows') tally.lost += times;
+      },
+      get isWaiting() {
+        return tally.isWaiting;
+      },
+      async report(nowMs, isLast) {
+        if (!tally.isWaiting || !(tally.isDue || isLast)) return;
+        tally.isWaiting = false;
+        reports.push(nowMs);
       },
     },
     nowMs: () => state.nowMs,
@@ -94,7 +89,19 @@ function world() {
   };
   /** Nothing that waits now will ever go on. */
   const loseContext = (): void => void waits.splice(0);
-  return { log, state, batches, taken, background, push, pass, loseContext };
+  return {
+    log,
+    state,
+    batches,
+    taken,
+    counted,
+    reports,
+    tally,
+    background,
+    push,
+    pass,
+    loseContext,
+  };
 }
 
 describe('a batch', () => {
@@ -165,6 +172,68 @@ describe('a keeper', () => {
       expect(isOver).toBe(true);
     },
   );
+});
+
+describe('the counts of calls', () => {
+  it('are reported with the rows, before the keeper ends', async () => {
+    const { counted, reports, background, push, pass } = world();
+    push(3);
+    await pass(callLogFlushMs);
+    expect([counted.length, reports]).toEqual([3, [startMs + callLogFlushMs]]);
+    await pass(keeperTickMs);
+    await Promise.all(background);
+  });
+
+  it('that may not be reported yet keep the keeper, until they may', async () => {
+    const { tally, reports, background, push, pass } = world();
+    tally.isDue = false;
+    push();
+    await pass(3 * callLogFlushMs);
+    expect(reports).toEqual([]);
+    tally.isDue = true;
+    await pass(callLogFlushMs);
+    expect(reports.length).toBe(1);
+    await Promise.all(background);
+  });
+
+  it('are reported at the end of the keeper’s life, whether they may or not', async () => {
+    const { tally, reports, background, push, pass } = world();
+    tally.isDue = false;
+    push();
+    await pass(keeperLifeMs);
+    expect(reports.length).toBe(1);
+    await Promise.all(background);
+  });
+
+  it.each(['fails', 'hangs'] as const)(
+    'have each call once, however often a sink that %s gets its row',
+    async (sink) => {
+      const { state, counted, batches, push, pass } = world();
+      state.sink = sink;
+      push(3);
+      await pass(4 * callLogWriteTimeoutMs);
+      push(2);
+      await pass(4 * callLogWriteTimeoutMs);
+      state.sink = 'takes';
+      push(1);
+      await pass(4 * callLogWriteTimeoutMs);
+      expect(batches.flat().length).toBeGreaterThan(6);
+      expect([...counted].sort()).toEqual([1, 2, 3, 4, 5, 6].map((n) => `call_${n}`));
+    },
+  );
+
+  it('have the calls whose rows are dropped, which are counted as lost', async () => {
+    const { log, state, counted, tally, push, pass } = world();
+    state.sink = 'fails';
+    push(callLogBufferMax + 100);
+    await pass(2 * callLogFlushMs);
+    push(callLogBufferMax);
+    await pass(2 * callLogFlushMs);
+    state.sink = 'takes';
+    await pass(4 * callLogFlushMs);
+    expect([counted.length, new Set(counted).size]).toEqual([state.pushed, state.pushed]);
+    expect([tally.lost, log.dropped > 0]).toEqual([log.dropped, true]);
+  });
 });
 
 describe('a sink that fails', () => {

@@ -17,6 +17,8 @@ export const provider = (parts: Partial<Provider> = {}): Provider => ({
   clientHeader: null,
   accounts: [],
   anonymous: false,
+  balance: null,
+  rate: null,
   ...parts,
 });
 
@@ -40,6 +42,8 @@ export const endpoint = (parts: Partial<CatalogEndpoint> = {}): CatalogEndpoint 
   cost: { kind: 'free' },
   settlement: { basis: 'response', reported: null, fallbackMicros: null, reserveMicros: null },
   stripReportedCharge: false,
+  rate: null,
+  testRequest: null,
   priceNote: 'example, 2026-11-30',
   tombstone: null,
   ...parts,

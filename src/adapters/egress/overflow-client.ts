@@ -1,0 +1,101 @@
+/**
+ * OverflowClient: one request of the overflow jobs, to an aggregator or to a vendor.
+ * Promises: never throws; ends within `overflowAnswerWaitMs`; the address is judged as the road judges one, redirects are not followed, the
+ * answer is read to its bound and no further, no edge cache. Must never: keep or log a text of the other side, or a header of the request.
+ * Made by wiring.ts, called by `jobs/overflow-sync.ts` and `jobs/overflow-verify.ts`.
+ */
+import { overflowAnswerWaitMs } from '../../base/limits-capacity';
+import type { EgressPolicy } from '../../domain/egress/allowance';
+import { parseTarget } from '../../domain/egress/target-url';
+import type { ReadyRequest } from '../../domain/overflow/test-call';
+import type { Background } from '../../ports/config';
+import type { EgressGuard } from '../../ports/egress';
+import type { DeskTime } from '../../ports/ledger';
+
+/** What the client needs. `send` is the platform's fetch. */
+export interface OverflowClientParts {
+  readonly send: (url: string, init: RequestInit) => Promise<Response>;
+  readonly egress: EgressGuard;
+  readonly policy: EgressPolicy;
+  readonly time: DeskTime;
+}
+
+/** An answer, read whole. */
+export interface ReadAnswer {
+  readonly status: number;
+  readonly header: (name: string) => string | null;
+  readonly bytes: Uint8Array;
+}
+
+export class OverflowClient {
+  readonly #parts: OverflowClientParts;
+
+  constructor(parts: OverflowClientParts) {
+    this.#parts = parts;
+  }
+
+  /** null: no answer, or one that is larger than `bytesMax`. */
+  async ask(
+    request: ReadyRequest,
+    { bytesMax, background }: { bytesMax: number; background: Background },
+  ): Promise<ReadAnswer | null> {
+    const abort = new AbortController();
+    const late = Promise.withResolvers<null>();
+    const cancel = this.#parts.time.start(overflowAnswerWaitMs, () => {
+      late.resolve(null);
+      abort.abort();
+    });
+    const work = this.#answer(request, bytesMax, abort.signal, background).catch(() => null);
+    const answer = await Promise.race([work, late.promise]);
+    cancel();
+    return answer;
+  }
+
+  async #answer(
+    { url, method, headers, body }: ReadyRequest,
+    bytesMax: number,
+    signal: AbortSignal,
+    background: Background,
+  ): Promise<ReadAnswer | null> {
+    const { egress, policy, time, send } = this.#parts;
+    const target = parseTarget(url, policy);
+    if (!target.ok) return null;
+    const { host, port, judged } = target.value;
+    const may = await egress.check(host, port, judged.kind, time.nowMs(), background);
+    if (!may.ok) return null;
+    const answer = await send(url, {
+      method,
+      headers: headers.map(([name, value]): [string, string] => [name, value]),
+      body,
+      signal,
+      redirect: 'manual',
+      cf: { cacheTtl: -1 },
+    });
+    const bytes = await readWithin(answer.body, bytesMax);
+    if (bytes === null) return null;
+    return { status: answer.status, header: (name) => answer.headers.get(name), bytes };
+  }
+}
+
+/** null: there are more bytes than that. */
+async function readWithin(
+  body: ReadableStream<Uint8Array> | null,
+  bytesMax: number,
+): Promise<Uint8Array | null> {
+  if (body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of body) {
+    total += chunk.byteLength;
+    // Leaving the loop cancels the stream.
+    if (total > bytesMax) return null;
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
+}

@@ -1,0 +1,323 @@
+/**
+ * Branch overflow: the same vendor operation through an aggregator, after our own account failed the call or is known to be out
+ * (digest A13). A child cycle: its own hold, its own row, the aggregator's price, nothing on top.
+ * Promises: it starts only after the parent's hold was released, so that both are never charged; nothing is sent without a reservation in
+ * the day's budget; a second aggregator is never tried; whatever goes wrong, the caller gets what it would have got, or the 503.
+ * Once it runs, it runs to its end, whoever leaves. Must never: touch tiers 1 to 3. Called by run-call.
+ */
+import { overflowAnswerBytesMax, overflowAnswerWaitMs, overflowPollMs, overflowPollsMax } from '../base/limits-capacity';
+import { newId } from '../base/ids';
+import { readIdempotencyKey } from '../domain/idempotency/idempotency-key';
+import type { PlaceOp } from '../domain/ledger/operations';
+import { type Aggregator, aggregatorNamed, authHeader, overflowProvider } from '../domain/overflow/aggregators';
+import { decideOverflow, type OverflowMode, type OverflowTrigger } from '../domain/overflow/child';
+import { build, type EnvelopeOutcome, type EnvelopeRequest, parse, pollRequest, unreached } from '../domain/overflow/envelope';
+import { markedFor, marksAfter } from '../domain/overflow/failure';
+import type { OverflowRoute } from '../domain/overflow/routes';
+import { shapeOf } from '../domain/overflow/shape';
+import { weirHeaders } from '../http/header-names';
+import type { LookupContext } from '../ports/catalog';
+import type { Background } from '../ports/config';
+import type { OverflowBudgets, OverflowRoutes } from '../ports/overflow';
+import { claimOf, type ReservePorts } from './06-reserve';
+import type { RelayPorts } from './08-relay';
+import type { AuthorizedCall, CatalogCall } from './call';
+import { Money } from './money';
+import { readAll } from './pump';
+import { signalOfRelayed } from './capacity';
+
+/** What an operator has set up. */
+export interface Overflow {
+  readonly mode: OverflowMode;
+  readonly aggregators: readonly Aggregator[];
+  /** Our key there; null: none, and its routes are not used. */
+  readonly keyOf: (aggregator: Aggregator) => string | null;
+  readonly routes: OverflowRoutes;
+  readonly budgets: OverflowBudgets;
+}
+
+/** What the child cycle asks. */
+export interface OverflowPorts extends ReservePorts, RelayPorts {
+  readonly overflow: Overflow;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly report: (event: string, facts: Record<string, string | number | null>) => void;
+}
+
+/** The child's end, for its row. `response` is null when the caller gets something else. */
+export interface Child {
+  readonly response: Response | null;
+  /** The run failed for a reason that the vendor's own answer does not show: the caller gets the 503. */
+  readonly isOut: boolean;
+  readonly servedVia: string;
+  readonly holdId: string | null;
+  readonly host: string;
+  readonly status: number;
+  readonly code: string | null;
+  readonly costMicros: number | null;
+}
+
+/** One run of one route. */
+interface Run {
+  readonly call: AuthorizedCall;
+  readonly catalog: CatalogCall;
+  readonly route: OverflowRoute;
+  readonly aggregator: Aggregator;
+  readonly envelope: EnvelopeRequest;
+  readonly ports: OverflowPorts;
+  readonly background: Background;
+}
+
+/** The child cycle; null: there is none, the caller gets what it would have got. Never throws. */
+export async function overflow(
+  call: AuthorizedCall,
+  trigger: OverflowTrigger,
+  ports: OverflowPorts,
+  background: Background,
+): Promise<Child | null> {
+  const { catalog, method } = call;
+  const { mode, routes, aggregators } = ports.overflow;
+  if (catalog === null || !catalog.hasRoute) return null;
+  const facts = { mode, trigger, tier: catalog.tier, method, hasRoute: true };
+  const decision = decideOverflow({ ...facts, tenantAllows: call.tenant.allowsOverflow });
+  if (!decision.go) return null;
+  const context = { nowMs: ports.nowMs(), background };
+  const { id } = catalog.entry.endpoint;
+  const route = await routes.routeFor(id, context, (one) => isUsable(one, ports, context));
+  const aggregator = route === null ? null : aggregatorNamed(aggregators, route.aggregator);
+  if (route === null || aggregator === null) return null;
+  const envelope = await envelopeOf(call, route, aggregator);
+  if (envelope === null) return null;
+  const run: Run = { call, catalog, route, aggregator, envelope, ports, background };
+  if (!decision.isShadow) return kept(background, safely(run, () => served(run)));
+  // The operator pays for the look; the caller does not wait for it.
+  background(safely(run, () => shadowed(run)));
+  return null;
+}
+
+/** The context lives until the run has ended. */
+function kept<T>(background: Background, work: Promise<T>): Promise<T> {
+  background(work);
+  return work;
+}
+
+/** A bug in here must not cost the caller the answer that it has. */
+async function safely<T>({ call, aggregator, ports }: Run, work: () => Promise<T | null>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (bug) {
+    const error = bug instanceof Error ? bug.name : typeof bug;
+    ports.report('overflow.bug', { call_id: call.id, aggregator: aggregator.name, error });
+    return null;
+  }
+}
+
+function isUsable(route: OverflowRoute, ports: OverflowPorts, context: LookupContext): boolean {
+  const aggregator = aggregatorNamed(ports.overflow.aggregators, route.aggregator);
+  if (aggregator === null || ports.overflow.keyOf(aggregator) === null) return false;
+  const standing = ports.capacity.standing(overflowProvider(route.aggregator), context);
+  return standing === null || markedFor(route.vendor, standing.view.marks, standing.ageMs) === null;
+}
+
+/** The caller's request in the aggregator's words; null: it cannot be said in them. */
+async function envelopeOf(
+  { request, method, query, sentPath, sentBytes }: AuthorizedCall,
+  { vendor, operation }: OverflowRoute,
+  aggregator: Aggregator,
+): Promise<EnvelopeRequest | null> {
+  // A body that was sent to the vendor without being kept is gone.
+  if (sentBytes === null && request.body !== null) return null;
+  const bodyText = sentBytes === null ? null : new TextDecoder().decode(sentBytes);
+  const built = build(aggregator, { vendor, operation, method, path: sentPath, query, bodyText });
+  return built.ok ? built.value : null;
+}
+
+/** Hold, budget, run, settlement. */
+async function served(run: Run): Promise<Child | null> {
+  const { call, route, aggregator, ports, background } = run;
+  const money = await placed(run);
+  if (money === null) return null;
+  const { budgets } = ports.overflow;
+  const reservation = await budgets.reserve(aggregator.name, money.holdId, route.priceMicros, background);
+  if (reservation.outcome !== 'reserved') {
+    money.release(`overflow_budget_${reservation.outcome}`);
+    ports.report('overflow.budget', { call_id: call.id, aggregator: aggregator.name, outcome: reservation.outcome });
+    return null;
+  }
+  money.sent();
+  try {
+    const outcome = await ran(run);
+    closeBudget(run, money.holdId, outcome);
+    return await settled(run, money, outcome);
+  } finally {
+    // What a bug left open: sent, and nobody saw the outcome.
+    money.abandon('overflow_failed', true);
+  }
+}
+
+/** The child's own hold, never under the parent's id. null: the ledger says no. */
+async function placed({ call, catalog, route, ports, background }: Run): Promise<Money | null> {
+  const key = readIdempotencyKey(call.headers.idempotencyKey);
+  const holdId = newId('hld', call.startedAtMs);
+  const claim = !key.ok || key.value === null ? null : await claimOf(call, key.value, holdId);
+  const money = new Money({
+    desk: ports.desk,
+    bodies: ports.replayBodies,
+    address: call.tenant.ledger,
+    background,
+    holdId,
+    heldMicros: route.priceMicros,
+    recordId: claim === null ? null : claim[0],
+    endpoint: catalog.entry.endpoint,
+    price: { kind: 'free' },
+  });
+  // The parent was counted; a call is counted once.
+  const op: PlaceOp = ['place', holdId, route.priceMicros, call.key.id, null, call.tags, claim];
+  const answer = await ports.desk.place(call.tenant.ledger, op, background);
+  if (answer.outcome === 'placed') return money;
+  money.refused();
+  return null;
+}
+
+/** A run and, where it goes on, the questions after it. */
+async function ran(run: Run): Promise<EnvelopeOutcome> {
+  const { aggregator, envelope, ports } = run;
+  let outcome = await asked(run, envelope);
+  for (let polls = 0; outcome.kind === 'pending' && polls < overflowPollsMax; polls += 1) {
+    await ports.sleep(overflowPollMs);
+    const next = await asked(run, pollRequest(aggregator, outcome.runId));
+    // A poll that fails says nothing of the run.
+    if (next.kind !== 'failed' || next.failure === 'vendor_dry') outcome = next;
+  }
+  return outcome;
+}
+
+async function asked(run: Run, { method, url, headers, body }: EnvelopeRequest): Promise<EnvelopeOutcome> {
+  const { aggregator, ports, catalog } = run;
+  const key = ports.overflow.keyOf(aggregator);
+  if (key === null) return unreached;
+  const cancel = new AbortController();
+  const late = setTimeout(() => cancel.abort(), overflowAnswerWaitMs);
+  try {
+    const answer = await ports.send(url, {
+      method,
+      headers: [...headers.map(([name, value]): [string, string] => [name, value]), [...authHeader(key)]],
+      body,
+      signal: cancel.signal,
+      redirect: 'manual',
+      cf: { cacheTtl: -1 },
+    });
+    const bytes = answer.body === null ? new Uint8Array() : await readAll(answer.body, overflowAnswerBytesMax, overflowAnswerWaitMs);
+    if (!(bytes instanceof Uint8Array)) return unreached;
+    const signal = signalOfRelayed(run.call, catalog, ports.nowMs());
+    return parse(aggregator, { status: answer.status, bytes }, signal);
+  } catch {
+    return unreached;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** A cost that is known is booked, zero is given back, an unknown one stays spent until the day ends. */
+function closeBudget({ aggregator, ports, background }: Run, id: string, outcome: EnvelopeOutcome): void {
+  if (outcome.kind === 'pending' || outcome.costMicros === null) return;
+  const { budgets } = ports.overflow;
+  if (outcome.costMicros === 0) budgets.giveBack(aggregator.name, id, background);
+  else budgets.reconcile(aggregator.name, id, outcome.costMicros, background);
+}
+
+async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promise<Child> {
+  const { route } = run;
+  if (outcome.kind === 'pending') return failed(run, money, { code: 'overflow.pending', isOut: true, isUnknown: true });
+  if (outcome.kind === 'failed') {
+    marked(run, outcome.failure);
+    const isOut = outcome.failure !== 'contract';
+    const isUnknown = outcome.costMicros === null;
+    return failed(run, money, { code: `overflow.${outcome.failure}`, isOut, isUnknown });
+  }
+  const { status } = outcome;
+  if (status >= 500) return failed(run, money, { code: 'overflow.vendor_failed', isOut: true, isUnknown: false });
+  const isSuccess = status >= 200 && status < 300;
+  // The aggregator's price and nothing on top; one that it does not say is its list price, which was held.
+  const micros = outcome.costMicros ?? route.priceMicros;
+  const body = Uint8Array.from(outcome.body);
+  if (isSuccess) money.settle({ micros, source: 'reported' }, true);
+  else money.release('not_billable');
+  const answer = answerOf(run, { status, body, contentType: outcome.contentType, costMicros: money.costMicros });
+  if (!money.isClosed) await money.record({ status, headers: recorded(answer.headers), bytes: body });
+  return { ...rowOf(run, money), response: answer, isOut: false, status, code: null, costMicros: money.costMicros };
+}
+
+/** Nothing is charged. A run whose outcome nobody knows leaves the caller's key unknown. */
+function failed(
+  run: Run,
+  money: Money,
+  { code, isOut, isUnknown }: { readonly code: string; readonly isOut: boolean; readonly isUnknown: boolean },
+): Child {
+  if (isUnknown) money.abandon(code, true);
+  else money.release(code);
+  const { call, aggregator, ports } = run;
+  ports.report('overflow.failed', { call_id: call.id, aggregator: aggregator.name, code });
+  return { ...rowOf(run, money), response: null, isOut, status: 502, code, costMicros: null };
+}
+
+const rowOf = ({ aggregator }: Run, money: Money): Pick<Child, 'servedVia' | 'holdId' | 'host'> => ({
+  servedVia: overflowProvider(aggregator.name),
+  holdId: money.holdId,
+  host: new URL(aggregator.baseUrl).hostname,
+});
+
+function marked({ call, route, ports, background }: Run, failure: Parameters<typeof marksAfter>[0]): void {
+  const provider = overflowProvider(route.aggregator);
+  const standing = ports.capacity.standing(provider, { nowMs: ports.nowMs(), background });
+  const marks = standing?.view.marks ?? [];
+  for (const mark of marksAfter(failure, route.vendor, marks))
+    ports.capacity.mark(provider, { id: `${call.id}:${mark.key}`, ...mark }, background);
+}
+
+interface Answered {
+  readonly status: number;
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly contentType: string | null;
+  readonly costMicros: number | null;
+}
+
+/** The vendor's answer, with the disclosure. */
+function answerOf({ call, aggregator }: Run, { status, body, contentType, costMicros }: Answered): Response {
+  const headers = new Headers();
+  if (contentType !== null) headers.set('content-type', contentType);
+  headers.set(weirHeaders.callId, call.id);
+  headers.set(weirHeaders.errorSource, 'upstream');
+  headers.set(weirHeaders.servedVia, overflowProvider(aggregator.name));
+  headers.set(weirHeaders.costMicro, String(costMicros ?? 0));
+  headers.set('x-content-type-options', 'nosniff');
+  headers.set('content-security-policy', 'sandbox');
+  const isEmpty = status === 204 || status === 205 || status === 304 || call.method === 'HEAD';
+  return new Response(isEmpty ? null : body, { status, headers });
+}
+
+function recorded(headers: Headers): readonly string[] {
+  const flat: string[] = [];
+  for (const [name, value] of headers) if (name !== weirHeaders.callId) flat.push(name, value);
+  return flat;
+}
+
+/** What an aggregator would have answered, for the operator's log. */
+async function shadowed(run: Run): Promise<null> {
+  const { call, catalog, route, aggregator, ports, background } = run;
+  const id = `${call.id}:shadow`;
+  const reservation = await ports.overflow.budgets.reserve(aggregator.name, id, route.priceMicros, background);
+  if (reservation.outcome !== 'reserved') return null;
+  const outcome = await ran(run);
+  closeBudget(run, id, outcome);
+  if (outcome.kind === 'failed') marked(run, outcome.failure);
+  ports.report('overflow.shadow', {
+    call_id: call.id,
+    endpoint: catalog.entry.endpoint.id,
+    aggregator: aggregator.name,
+    outcome: outcome.kind === 'failed' ? outcome.failure : outcome.kind,
+    status: outcome.kind === 'served' ? outcome.status : null,
+    shape: outcome.kind === 'served' ? shapeOf(outcome.body) : null,
+    cost_micros: outcome.kind === 'pending' ? null : outcome.costMicros,
+  });
+  return null;
+}

@@ -1,0 +1,103 @@
+/**
+ * Call row: what one call leaves in the call log. Promises: no body, no query, no secret; the row of a child call says the same of the
+ * caller and its own of the rest. Pure. Called by run-call.
+ */
+import type { Refusal } from '../domain/refusal';
+import { withoutTokens } from '../domain/tenancy/token';
+import type { Blame, CallRow } from '../ports/evidence';
+import type { IdentifiedCall, ResolvedCall } from './call';
+import type { Child } from './branch-overflow';
+import { clientClosed, type Ending } from './custody';
+import type { BodyEnd } from './pump';
+
+/** What is known when a call has ended. */
+export interface CallFacts {
+  readonly call: IdentifiedCall;
+  readonly target: ResolvedCall | null;
+  readonly ending: Ending;
+  readonly startedAtMs: number;
+  readonly latencyMs: number;
+  readonly blame: Blame | null;
+  readonly evidence: string | null;
+  readonly responseBytes: number | null;
+  readonly costMicros: number | null;
+  readonly holdId: string | null;
+  readonly account: string | null;
+  readonly signal: string | null;
+}
+
+/** The row of a call. */
+export function rowOfCall(facts: CallFacts): CallRow {
+  const { call, target, ending } = facts;
+  const catalog = target?.catalog ?? null;
+  return {
+    id: call.id,
+    tenantId: call.key.tenantId,
+    keyId: call.key.id,
+    principalId: call.key.principalId,
+    upstreamId: catalog === null || catalog.tier === 1 ? (target?.upstream.id ?? null) : null,
+    surface: call.surface,
+    method: call.method,
+    host: target?.endpoint.host ?? null,
+    path: target === null ? null : withoutTokens(target.sentPath),
+    outcome: ending.outcome,
+    status: ending.status,
+    code: ending.code,
+    blame: ending.outcome === 'cancelled' ? 'caller' : facts.blame,
+    startedAtMs: facts.startedAtMs,
+    latencyMs: facts.latencyMs,
+    requestBytes: call.declaredBytes,
+    responseBytes: facts.responseBytes,
+    evidence: facts.evidence,
+    tier: catalog?.tier ?? null,
+    catalogId: catalog?.entry.endpoint.id ?? null,
+    costMicros: facts.costMicros,
+    holdId: facts.holdId,
+    account: facts.account,
+    signal: facts.signal,
+    servedVia: null,
+  };
+}
+
+/** A row with what an aggregator made of the call: its own, or its parent's when the parent was never sent. */
+export const servedElsewhere = (row: CallRow, child: Child): CallRow => ({
+  ...row,
+  host: child.host,
+  outcome: child.response === null ? 'failed' : 'answered',
+  status: child.status,
+  code: child.code,
+  blame: child.response === null ? 'upstream' : null,
+  evidence: null,
+  costMicros: child.costMicros,
+  holdId: child.holdId,
+  account: null,
+  signal: null,
+  servedVia: child.servedVia,
+});
+
+/** How the row reads for a refusal: a caller that stopped sending is a cancelled call, whatever we answer. */
+export function endingOf(refusal: Refusal, status: number): Ending {
+  const { code } = refusal;
+  if (code === 'request.body_incomplete') return { outcome: 'cancelled', status: 499, code };
+  if (code === 'timeout.request') return { outcome: 'timed_out', status, code };
+  return { outcome: code === 'downstream.error' ? 'failed' : 'refused', status, code };
+}
+
+/** A caller that has seen the last event of a stream has it whole, however it leaves. */
+export function bodyEnding(
+  end: BodyEnd,
+  status: number,
+  hasEnded: boolean,
+): readonly [Ending, Blame | null] {
+  switch (hasEnded && end !== 'drained' ? 'complete' : end) {
+    case 'complete':
+      return [{ outcome: 'answered', status, code: null }, null];
+    case 'caller_left':
+    case 'drained':
+      return [clientClosed, 'caller'];
+    case 'idle':
+      return [{ outcome: 'timed_out', status: 504, code: 'timeout.idle' }, 'upstream'];
+    case 'upstream_broke':
+      return [{ outcome: 'failed', status, code: 'stream.aborted' }, 'connection'];
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * Overflow verify: one cheap call per route through its aggregator, and directly where the operator has a key, compared by shape.
+ * Promises: what a verdict means is `domain/overflow/verdict.ts`'s; a passed route is stamped, a failed one is off at once, everything else
+ * is left as it is; every run is reserved in the aggregator's daily budget before it is sent; bounded in routes and time; a sync follows the
+ * last route. Must never: turn a route on. Called by `jobs/crons.ts` (weekly) and by hand through wiring.ts.
+ */
+import type { OverflowStore } from '../adapters/d1/overflow-store';
+import {
+  capacityBodyHeadBytesMax,
+  overflowAnswerBytesMax,
+  overflowLeaseMs,
+  overflowPollMs,
+  overflowPollsMax,
+  overflowVerifyMicrosMax,
+  overflowVerifyMsMax,
+  overflowVerifyRoutesMax,
+  overflowVerifyStepMax,
+  overflowVerifyTogetherMax,
+} from '../base/limits-capacity';
+import { err, ok, type Result } from '../base/result';
+import { classify } from '../domain/capacity/classify';
+import { type CapacitySignal, isExhausting } from '../domain/capacity/signal';
+import type { CatalogEndpoint } from '../domain/catalog/endpoint';
+import type { Provider } from '../domain/catalog/provider';
+import type { EgressPolicy } from '../domain/egress/allowance';
+import { type Aggregator, aggregatorNamed, authHeader } from '../domain/overflow/aggregators';
+import {
+  build,
+  type EnvelopeOutcome,
+  type EnvelopeRequest,
+  parse,
+  pollRequest,
+  unreached,
+} from '../domain/overflow/envelope';
+import type { RouteRow } from '../domain/overflow/routes';
+import { shapeOf } from '../domain/overflow/shape';
+import { directRequest, type TestCall, testCall } from '../domain/overflow/test-call';
+import { alarmOf, type DirectLeg, type RelayLeg, verdictOf } from '../domain/overflow/verdict';
+import type { Background } from '../ports/config';
+import type { OverflowBudgets } from '../ports/overflow';
+import {
+  routeCursor,
+  type VerifyEntry,
+  type VerifyOptions,
+  type VerifyRun,
+  type VerifySkip,
+} from '../ports/overflow-jobs';
+import { derived, type OverflowSyncPorts, overflowJob } from './overflow-sync';
+
+/** What a verification needs beside what a sync does. */
+export interface OverflowVerifyPorts extends OverflowSyncPorts {
+  readonly store: OverflowSyncPorts['store'] &
+    Pick<OverflowStore, 'list' | 'oldest' | 'endpoint' | 'stamp' | 'disable'>;
+  readonly budgets: Pick<OverflowBudgets, 'reserve' | 'reconcile' | 'giveBack'>;
+  readonly settings: ReadonlyMap<string, string>;
+  readonly policy: EgressPolicy;
+  readonly sleep: (ms: number) => Promise<unknown>;
+  readonly report: (event: string, facts: Readonly<Record<string, string | number | null>>) => void;
+}
+
+/** A part of the routes, by hand; throws when the store does not answer. */
+export async function overflowVerify(
+  ports: OverflowVerifyPorts,
+  { all, maxMicros, after }: VerifyOptions,
+  background: Background,
+): Promise<VerifyRun> {
+  return leased(ports, async () => {
+    const limit = overflowVerifyStepMax;
+    const rows = await ports.store.list({ after, limit: limit + 1 }, !all);
+    const part = rows.slice(0, limit);
+    const last = rows.length > limit ? part.at(-1) : undefined;
+    const entries = await visited(ports, { rows: part, maxMicros, background });
+    return ended(ports, entries, last === undefined ? null : routeCursor(last), background);
+  });
+}
+
+/** A firing of the schedule: the routes that waited longest. Rejects when somebody has to look, so that the event counts as failed. */
+export async function overflowWeekly(
+  ports: OverflowVerifyPorts,
+  { scheduledAtMs, background }: { scheduledAtMs: number; background: Background },
+): Promise<VerifyRun> {
+  const isUsed = ports.aggregators.some((aggregator) => ports.keyOf(aggregator) !== null);
+  const firing = { job: 'overflow-weekly', scheduledAtMs };
+  if (!isUsed || !(await ports.leases.takeLease(firing, ports.nowMs(), overflowLeaseMs)))
+    return { outcome: 'skipped' };
+  const run = await leased(ports, async () => {
+    const rows = await ports.store.oldest(overflowVerifyRoutesMax);
+    const entries = await visited(ports, { rows, maxMicros: overflowVerifyMicrosMax, background });
+    return ended(ports, entries, null, background);
+  });
+  await ports.leases.endLease(firing);
+  const alarm = run.outcome === 'done' ? run.alarm : 'skipped';
+  if (alarm !== null) throw new Error(`overflow verification: ${alarm}`);
+  return run;
+}
+
+async function leased(
+  ports: OverflowVerifyPorts,
+  work: () => Promise<VerifyRun>,
+): Promise<VerifyRun> {
+  const startedAtMs = ports.nowMs();
+  const firing = { job: overflowJob, scheduledAtMs: startedAtMs };
+  if (!(await ports.leases.takeLease(firing, startedAtMs, overflowLeaseMs)))
+    return { outcome: 'skipped' };
+  try {
+    return await work();
+  } finally {
+    await ports.leases.endLease(firing);
+  }
+}
+
+async function ended(
+  ports: OverflowVerifyPorts,
+  entries: readonly VerifyEntry[],
+  next: string | null,
+  background: Background,
+): Promise<VerifyRun> {
+  const alarm = alarmOf(
+    entries.flatMap(({ verdict, failure }) => (verdict === null ? [] : [{ verdict, failure }])),
+  );
+  const count = (of: VerifyEntry['verdict']): number =>
+    entries.filter(({ verdict }) => verdict === of).length;
+  ports.report('overflow.verified', {
+    passed: count('passed'),
+    failed: count('failed'),
+    aggregator_errors: count('aggregator'),
+    inconclusive: count('inconclusive'),
+    skipped: count(null),
+    alarm,
+  });
+  const sync = next === null ? await derived(ports, false, background) : null;
+  return { outcome: 'done', entries, alarm, next, sync };
+}
+
+interface Visit {
+  readonly rows: readonly RouteRow[];
+  readonly maxMicros: number;
+  readonly background: Background;
+}
+
+/** A few at a time, until the run's time is over. */
+async function visited(
+  ports: OverflowVerifyPorts,
+  { rows, maxMicros, background }: Visit,
+): Promise<readonly VerifyEntry[]> {
+  const endsAtMs = ports.nowMs() + overflowVerifyMsMax;
+  const providers = new Map((await ports.store.providers()).map((each) => [each.slug, each]));
+  const entries: VerifyEntry[] = [];
+  for (let at = 0; at < rows.length && ports.nowMs() < endsAtMs; at += overflowVerifyTogetherMax) {
+    const part = rows.slice(at, at + overflowVerifyTogetherMax);
+    const done = part.map((row) => visit(ports, { row, maxMicros, providers, background }));
+    entries.push(...(await Promise.all(done)));
+  }
+  return entries;
+}
+
+interface RouteVisit {
+  readonly row: RouteRow;
+  readonly maxMicros: number;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly background: Background;
+}
+
+/** Everything that one route needs to be tested. */
+interface Trial {
+  readonly row: RouteRow;
+  readonly aggregator: Aggregator;
+  readonly key: string;
+  readonly priceMicros: number;
+  readonly provider: Provider;
+  readonly call: TestCall;
+  readonly envelope: EnvelopeRequest;
+  readonly background: Background;
+}
+
+async function visit(ports: OverflowVerifyPorts, about: RouteVisit): Promise<VerifyEntry> {
+  const { row, background } = about;
+  const trial = trialOf(ports, about, await ports.store.endpoint(row.endpointId));
+  if (!trial.ok) return skipped(row, trial.error);
+  const id = `verify:${row.endpointId}:${ports.nowMs()}`;
+  const { name } = trial.value.aggregator;
+  const reserved = await ports.budgets.reserve(name, id, trial.value.priceMicros, background);
+  if (reserved.outcome !== 'reserved') return skipped(row, 'budget');
+  const outcome = await relayed(ports, trial.value);
+  closeBudget(ports, trial.value, id, outcome);
+  return judged(ports, trial.value, outcome);
+}
+
+function trialOf(
+  ports: OverflowVerifyPorts,
+  { row, maxMicros, providers, background }: RouteVisit,
+  endpoint: CatalogEndpoint | null,
+): Result<Trial, VerifySkip> {
+  const aggregator = aggregatorNamed(ports.aggregators, row.aggregator);
+  const key = aggregator === null ? null : ports.keyOf(aggregator);
+  if (aggregator === null || key === null) return err('no_key');
+  const provider = endpoint === null ? undefined : providers.get(endpoint.provider);
+  if (endpoint === null || provider === undefined) return err('endpoint_gone');
+  const { priceMicros, vendor, operation } = row;
+  if (priceMicros === null) return err('no_price');
+  if (priceMicros > maxMicros) return err('too_dear');
+  const call = testCall(endpoint, provider, ports.policy);
+  if (!call.ok) return call;
+  const envelope = build(aggregator, { vendor, operation, ...call.value });
+  if (!envelope.ok) return err('not_relayable');
+  const known = { row, aggregator, key, priceMicros, provider, background };
+  return ok({ ...known, call: call.value, envelope: envelope.value });
+}
+
+const skipped = ({ endpointId, aggregator }: RouteRow, reason: VerifySkip): VerifyEntry => ({
+  endpointId,
+  aggregator,
+  verdict: null,
+  reason,
+  stamped: false,
+  failure: null,
+  costMicros: null,
+});
+
+async function judged(
+  ports: OverflowVerifyPorts,
+  trial: Trial,
+  outcome: EnvelopeOutcome,
+): Promise<VerifyEntry> {
+  const { row } = trial;
+  const relay = relayLeg(outcome);
+  const direct = needsDirect(relay) ? await directLeg(ports, trial) : noDirect;
+  const { verdict, stamps, reason } = verdictOf({ relay, direct });
+  if (stamps) await ports.store.stamp(row, ports.nowMs());
+  if (verdict === 'failed') await ports.store.disable(row, reason, ports.nowMs());
+  return {
+    endpointId: row.endpointId,
+    aggregator: row.aggregator,
+    verdict,
+    reason,
+    stamped: stamps,
+    failure: outcome.kind === 'failed' ? outcome.failure : null,
+    costMicros: outcome.kind === 'pending' ? null : outcome.costMicros,
+  };
+}
+
+// ── the leg through the aggregator ──
+
+async function relayed(ports: OverflowVerifyPorts, trial: Trial): Promise<EnvelopeOutcome> {
+  let outcome = await asked(ports, trial, trial.envelope);
+  for (let polls = 0; outcome.kind === 'pending' && polls < overflowPollsMax; polls += 1) {
+    await ports.sleep(overflowPollMs);
+    const next = await asked(ports, trial, pollRequest(trial.aggregator, outcome.runId));
+    // A question that fails says nothing of the run.
+    if (next.kind !== 'failed' || next.failure === 'vendor_dry') outcome = next;
+  }
+  return outcome;
+}
+
+async function asked(
+  ports: OverflowVerifyPorts,
+  trial: Trial,
+  request: EnvelopeRequest,
+): Promise<EnvelopeOutcome> {
+  const headers = [...request.headers, authHeader(trial.key)];
+  const { background } = trial;
+  const answer = await ports.client.ask(
+    { ...request, headers },
+    { bytesMax: overflowAnswerBytesMax, background },
+  );
+  if (answer === null) return unreached;
+  // What an aggregator relays comes without headers.
+  return parse(trial.aggregator, answer, ({ status, bodyHead }) =>
+    signalOf(ports, trial, { status, header: () => null, bodyHead }),
+  );
+}
+
+function closeBudget(
+  { budgets }: OverflowVerifyPorts,
+  { aggregator, background }: Trial,
+  id: string,
+  outcome: EnvelopeOutcome,
+): void {
+  if (outcome.kind === 'pending' || outcome.costMicros === null) return;
+  if (outcome.costMicros === 0) budgets.giveBack(aggregator.name, id, background);
+  else budgets.reconcile(aggregator.name, id, outcome.costMicros, background);
+}
+
+function relayLeg(outcome: EnvelopeOutcome): RelayLeg {
+  if (outcome.kind !== 'served') return outcome;
+  return { kind: 'served', status: outcome.status, shape: shapeOf(outcome.body) };
+}
+
+// ── the leg to the vendor ──
+
+const noDirect: DirectLeg = { kind: 'none' };
+
+/** What is the aggregator's fault, or has not ended, needs no second payment to be judged. */
+const needsDirect = (relay: RelayLeg): boolean =>
+  relay.kind === 'served' || (relay.kind === 'failed' && relay.failure === 'contract');
+
+async function directLeg(ports: OverflowVerifyPorts, trial: Trial): Promise<DirectLeg> {
+  const { provider, call, background } = trial;
+  const [account] = provider.accounts;
+  const credential = account === undefined ? undefined : ports.settings.get(account.setting);
+  if (credential === undefined) return noDirect;
+  const request = directRequest(call, provider, credential);
+  if (!request.ok) return noDirect;
+  const answer = await ports.client.ask(request.value, {
+    bytesMax: overflowAnswerBytesMax,
+    background,
+  });
+  if (answer === null) return { kind: 'unreachable' };
+  const { status, header, bytes } = answer;
+  const bodyHead = new TextDecoder().decode(bytes.subarray(0, capacityBodyHeadBytesMax));
+  const signal = signalOf(ports, trial, { status, header, bodyHead });
+  const isDry = signal !== null && isExhausting(signal.kind);
+  return { kind: 'answered', status, shape: shapeOf(bytes), isDry };
+}
+
+function signalOf(
+  { nowMs }: OverflowVerifyPorts,
+  { provider, call }: Trial,
+  answer: {
+    readonly status: number;
+    readonly header: (name: string) => string | null;
+    readonly bodyHead: string;
+  },
+): CapacitySignal | null {
+  const requestText = `${call.path}?${call.query ?? ''}\n${call.bodyText ?? ''}`;
+  return classify({ ...answer, provider: provider.slug, requestText, nowMs: nowMs() });
+}

@@ -1,0 +1,109 @@
+/** The client of the budgets: no answer is a no, and gives back what may have been reserved. */
+import { describe, expect, it } from 'vitest';
+import { DurableOverflowBudgets } from '../../../../src/adapters/durable/overflow-budgets';
+import { overflowBudgetWaitMs } from '../../../../src/base/limits-capacity';
+
+type Answers = Partial<
+  Record<'reserve' | 'reconcile' | 'giveBack' | 'days', () => Promise<unknown>>
+>;
+
+/** Budgets over scripted objects; the clock runs only when it is told. */
+function world(answers: Answers) {
+  const asked: unknown[][] = [];
+  const reports: string[] = [];
+  const timers: { readonly ms: number; readonly act: () => void }[] = [];
+  const works: Promise<unknown>[] = [];
+  const method =
+    (name: keyof Answers) =>
+    (...args: unknown[]) => {
+      asked.push([name, ...args]);
+      return answers[name]?.() ?? Promise.resolve('done');
+    };
+  const stub = {
+    reserve: method('reserve'),
+    reconcile: method('reconcile'),
+    giveBack: method('giveBack'),
+    days: method('days'),
+  };
+  const budgets = new DurableOverflowBudgets({
+    stubOf: (() => stub) as unknown as ConstructorParameters<
+      typeof DurableOverflowBudgets
+    >[0]['stubOf'],
+    budgetMicros: 20_000_000,
+    report: (event, facts) => reports.push(`${event} ${facts.what}`),
+    start: (ms, act) => {
+      const timer = { ms, act };
+      timers.push(timer);
+      return () => void timers.splice(timers.indexOf(timer), 1);
+    },
+  });
+  const background = (work: Promise<unknown>) => void works.push(work);
+  return { budgets, background, asked, reports, timers, done: () => Promise.all(works) };
+}
+
+const failing = () => Promise.reject(new Error('object reset'));
+const silent = () => new Promise<never>(() => undefined);
+
+describe('a reservation', () => {
+  it("is asked for with the deployment's budget, and its answer is the object's", async () => {
+    const { budgets, background, asked, timers } = world({
+      reserve: async () => ({ outcome: 'reserved' }),
+    });
+    expect(await budgets.reserve('monid', 'call_1', 7, background)).toEqual({
+      outcome: 'reserved',
+    });
+    expect(asked).toEqual([['reserve', 'call_1', 7, 20_000_000]]);
+    expect(timers).toEqual([]);
+  });
+
+  it('is asked for once more on a fresh stub when the first one fails', async () => {
+    let tries = 0;
+    const { budgets, background, asked } = world({
+      reserve: () => (++tries === 1 ? failing() : Promise.resolve({ outcome: 'reserved' })),
+    });
+    expect((await budgets.reserve('monid', 'call_1', 7, background)).outcome).toBe('reserved');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('without an answer is a no, is reported, and is given back', async () => {
+    const { budgets, background, asked, reports, done } = world({ reserve: failing });
+    expect(await budgets.reserve('monid', 'call_1', 7, background)).toEqual({
+      outcome: 'unavailable',
+    });
+    await done();
+    expect(asked.map(([name]) => name)).toEqual(['reserve', 'reserve', 'giveBack']);
+    expect(reports).toEqual(['overflow.budget_silent reserve']);
+  });
+
+  it('of an object that is silent is a no after the wait', async () => {
+    const { budgets, background, timers } = world({ reserve: silent });
+    const answer = budgets.reserve('monid', 'call_1', 7, background);
+    expect(timers.map(({ ms }) => ms)).toEqual([overflowBudgetWaitMs]);
+    timers[0]?.act();
+    expect(await answer).toEqual({ outcome: 'unavailable' });
+  });
+});
+
+describe('an end', () => {
+  it('goes off the path, once more when it fails, and never throws', async () => {
+    const { budgets, background, asked, reports, done } = world({
+      reconcile: failing,
+      giveBack: failing,
+    });
+    budgets.reconcile('monid', 'call_1', 5, background);
+    budgets.giveBack('monid', 'call_2', background);
+    expect(await done()).toEqual([null, null]);
+    expect(asked).toHaveLength(4);
+    expect(reports).toEqual([
+      'overflow.budget_silent reconcile',
+      'overflow.budget_silent give_back',
+    ]);
+  });
+});
+
+describe('the days', () => {
+  it('are null when the object does not answer', async () => {
+    expect(await world({ days: failing }).budgets.days('monid')).toBeNull();
+    expect(await world({ days: async () => [] }).budgets.days('monid')).toEqual([]);
+  });
+});

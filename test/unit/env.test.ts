@@ -1,0 +1,56 @@
+/** The environment: accounts that the road could not use are a start error that never shows a value. */
+import { describe, expect, it } from 'vitest';
+import { accountsMax } from '../../src/base/limits-capacity';
+import { type Bindings, parseEnv } from '../../src/env';
+
+const key = (text: string): string => btoa(text.repeat(32).slice(0, 32));
+const settings = { CO_KEY: 'co-primary', OTHER: 'other' };
+const parse = (accounts: unknown, more: Record<string, string> = {}) =>
+  parseEnv({
+    OPERATOR_KEY: 'o'.repeat(32),
+    KEY_CHECK_SECRETS: `1:${key('k')}`,
+    MASTER_KEYS: `1:${key('m')}`,
+    EGRESS_RESOLVER: 'https://resolver.test/dns-query',
+    PLATFORM_SETTINGS: JSON.stringify(settings),
+    PLATFORM_ACCOUNTS: typeof accounts === 'string' ? accounts : JSON.stringify(accounts),
+    ...more,
+  } as unknown as Bindings);
+
+describe('PLATFORM_ACCOUNTS', () => {
+  it('adds accounts with values of their own beside the primary', () => {
+    const env = parse({ contactout: { b: { CO_KEY: 'co-b' }, c: { CO_KEY: 'co-c' } } });
+    expect([...env.platformAccounts]).toEqual([['contactout', ['b', 'c']]]);
+    expect(env.platformSettings.get('CO_KEY')).toBe('co-primary');
+    expect(env.platformSettings.get('contactout/b/CO_KEY')).toBe('co-b');
+    expect(env.platformSettings.get('contactout/c/CO_KEY')).toBe('co-c');
+  });
+
+  const many = Object.fromEntries(
+    Array.from({ length: accountsMax + 1 }, (_, at) => [`l${at}`, { CO_KEY: `v${at}` }]),
+  );
+  it.each([
+    ['no JSON', '{', 'wants'],
+    ['an empty value', { contactout: { b: { CO_KEY: '' } } }, 'wants'],
+    ['no setting', { contactout: { b: {} } }, 'contactout/b names no setting'],
+    ['the label of the primary', { contactout: { primary: { CO_KEY: 'x' } } }, 'no usable label'],
+    ['a label with other letters', { contactout: { 'B#1': { CO_KEY: 'x' } } }, 'no usable label'],
+    ['a primary that is not set', { contactout: { b: { NONE: 'x' } } }, 'which the primary account lacks'],
+    ['the value of the primary', { contactout: { b: { CO_KEY: 'co-primary' } } }, 'the same CO_KEY'],
+    ['the value of another', { contactout: { b: { CO_KEY: 'x' }, c: { CO_KEY: 'x' } } }, 'the same CO_KEY'],
+    ['more than accountsMax', { contactout: many }, `more than ${accountsMax}`],
+  ])('%s is a start error', (_, accounts, says) => {
+    expect(() => parse(accounts)).toThrow(says);
+  });
+
+  it('never says a value', () => {
+    const secret = 'co-secret-value';
+    const accounts = { contactout: { b: { CO_KEY: secret }, c: { CO_KEY: secret } } };
+    expect(() => parse(accounts)).toThrow(/^(?!.*co-secret-value)/);
+  });
+});
+
+describe('PROVIDER_RATE_ENFORCE', () => {
+  it('is a list of buckets', () => {
+    expect(parse({}, { PROVIDER_RATE_ENFORCE: 'Strict, a.b' }).rateEnforced).toEqual(['strict', 'a.b']);
+  });
+});
