@@ -10,6 +10,7 @@ import { D1Config } from './adapters/d1/config';
 import { ConfigReader } from './adapters/d1/config-reader';
 import { registerLedger } from './adapters/d1/journal';
 import { D1OverflowRoutes, OverflowRouteReader } from './adapters/d1/overflow-routes';
+import { OverflowStore } from './adapters/d1/overflow-store';
 import { stored } from './adapters/d1/store/statements';
 import { d1Store } from './adapters/d1/store/store';
 import { capacityStubs } from './adapters/durable/capacity-call';
@@ -22,6 +23,7 @@ import { DurableOverflowBudgets } from './adapters/durable/overflow-budgets';
 import { noSettlementQueue, SettlementQueue } from './adapters/durable/settlement-queue';
 import { BalanceCollector } from './adapters/egress/balance-collector';
 import { dohEgressGuard } from './adapters/egress/doh-resolver';
+import { OverflowClient } from './adapters/egress/overflow-client';
 import { R2ReplayBodies } from './adapters/r2/replay-bodies';
 import { BufferedCallLog } from './adapters/telemetry/call-log';
 import { HubReader, hubShards, IsolateTally } from './adapters/telemetry/metrics';
@@ -37,8 +39,12 @@ import { aggregatorAccounts } from './domain/overflow/accounts';
 import type { Aggregator } from './domain/overflow/aggregators';
 import { type Bindings, type Env, parseEnv } from './env';
 import { refusalTable } from './http/refusal-table';
+import { overflowSync } from './jobs/overflow-sync';
+import { type OverflowVerifyPorts, overflowVerify } from './jobs/overflow-verify';
 import { type SweepPorts, sweep } from './jobs/sweep';
+import type { Background } from './ports/config';
 import type { MetricsReader } from './ports/metrics';
+import type { OverflowByHand } from './ports/overflow-jobs';
 
 /** Everything that one isolate runs on. */
 export interface Wired {
@@ -48,6 +54,7 @@ export interface Wired {
   readonly callSink: D1CallSink;
   readonly metrics: MetricsReader;
   readonly sweepPorts: SweepPorts;
+  readonly overflowPorts: OverflowVerifyPorts;
 }
 
 let wired: { readonly from: Bindings; readonly services: Wired } | null = null;
@@ -122,6 +129,25 @@ function make(bindings: Bindings): Wired {
     nowMs,
     report,
   };
+  const overflow = overflowOf(bindings, env, nowMs);
+  const overflowPorts: OverflowVerifyPorts = {
+    leases: capacityRecords,
+    store: new OverflowStore(bindings.DB),
+    client: new OverflowClient({
+      send: (url, init) => fetch(url, init),
+      egress,
+      policy: egressPolicy,
+      time: platformTime,
+    }),
+    budgets: overflow.budgets,
+    aggregators: overflow.aggregators,
+    keyOf: overflow.keyOf,
+    settings: env.platformSettings,
+    policy: egressPolicy,
+    nowMs,
+    sleep: (ms) => scheduler.wait(ms),
+    report,
+  };
   const call: CallServices = {
     config,
     credentials: new VaultCredentials({
@@ -142,8 +168,9 @@ function make(bindings: Bindings): Wired {
     platformAccounts: env.platformAccounts,
     capacity,
     rateEnforced: new Set(env.rateEnforced),
-    overflow: overflowOf(bindings, env, nowMs),
+    overflow,
     desk,
+    failOpen: (what) => tally.failOpen(what),
     peek: (address, claim) => ledgers.of(address).peek(claim),
     replayBodies: bindings.RECORDS === undefined ? null : new R2ReplayBodies(bindings.RECORDS),
     sign: platformSigner(env.keyCheckSecrets),
@@ -164,6 +191,7 @@ function make(bindings: Bindings): Wired {
     callSink,
     metrics: new HubReader(hub),
     sweepPorts,
+    overflowPorts,
     management: {
       env,
       store: d1Store(bindings.DB),
@@ -181,8 +209,24 @@ function make(bindings: Bindings): Wired {
         background(run);
         return run;
       },
+      overflow: overflowByHand(overflowPorts),
+      overflowBudgets: overflow.budgets,
       clock: nowMs,
     },
+  };
+}
+
+/** The overflow jobs of an operator; one that hangs up must not leave a job half done. */
+function overflowByHand(ports: OverflowVerifyPorts): OverflowByHand {
+  const kept = <T>(work: T & Promise<unknown>, background: Background): T => {
+    background(work);
+    return work;
+  };
+  return {
+    sync: (live, background) => kept(stored(overflowSync(ports, live, background)), background),
+    verify: (options, background) =>
+      kept(stored(overflowVerify(ports, options, background)), background),
+    routes: (page) => stored(ports.store.list(page)),
   };
 }
 

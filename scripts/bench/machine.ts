@@ -212,13 +212,21 @@ export interface Load {
   readonly perSecond: number;
   readonly mb: number;
   readonly p50: number;
-  readonly bad: number;
+  /** Answers that were neither 2xx nor 3xx. */
+  readonly refused: number;
+  /** Whether connections broke. */
+  readonly isBroken: boolean;
 }
 
-/** Loads one URL for some seconds from the load core. */
+/** Loads one URL for some seconds from the load core; `script`: a file of Lua that makes the requests. */
 export function wrk(
   url: string,
-  options: { connections: number; seconds: number; headers: readonly string[] },
+  options: {
+    connections: number;
+    seconds: number;
+    headers: readonly string[];
+    script?: string | null;
+  },
 ): Load {
   const args = [
     '-c',
@@ -232,6 +240,7 @@ export function wrk(
     '10s',
   ];
   for (const header of options.headers) args.push('-H', header);
+  if (options.script != null) args.push('-s', options.script);
   const out = execFileSync('taskset', [...args, url], { encoding: 'utf8' });
   const find = (pattern: RegExp): string => pattern.exec(out)?.[1] ?? '0';
   return {
@@ -239,7 +248,8 @@ export function wrk(
     perSecond: Number(find(/Requests\/sec:\s+([\d.]+)/)),
     mb: inUnits(find(/Transfer\/sec:\s+(\S+)/), { KB: 1e-3, MB: 1, GB: 1e3, B: 1e-6 }),
     p50: inUnits(find(/50%\s+(\S+)/), { us: 1e-3, ms: 1, s: 1e3 }),
-    bad: Number(find(/Non-2xx or 3xx responses: (\d+)/)) + (/Socket errors/.test(out) ? 1 : 0),
+    refused: Number(find(/Non-2xx or 3xx responses: (\d+)/)),
+    isBroken: /Socket errors/.test(out),
   };
 }
 

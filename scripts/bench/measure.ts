@@ -12,6 +12,10 @@ export interface Target {
   readonly headers: readonly string[];
   /** The only path that it has, whatever is asked for. */
   readonly path?: string;
+  /** A file of Lua that takes several paths in turn. */
+  readonly script?: string;
+  /** Every answer has to be a no. */
+  readonly isRefused?: boolean;
 }
 
 /** A measured value; with a bar that it must keep, or as a comparison (`limit` is `null`). */
@@ -35,7 +39,7 @@ export interface Slice {
 export interface Run {
   readonly rounds: number;
   readonly isQuiet: boolean;
-  /** Answers that were no success, by the name of the target. */
+  /** Answers that were not as they should be, by the name of the target. */
   readonly bad: Map<string, number>;
 }
 
@@ -53,13 +57,16 @@ export const median = (values: readonly number[]): number => {
     : ((sorted[mid - 1] ?? 0) + (sorted[mid] ?? 0)) / 2;
 };
 
-/** Loads one target, and counts what was no success. */
+/** Loads one target, and counts what was not as it should be. */
 export function load(run: Run, target: Target, shape: LoadShape): Load {
   const done = wrk(`${target.base}${target.path ?? shape.path}`, {
     ...shape,
     headers: target.headers,
+    script: target.script ?? null,
   });
-  if (done.bad > 0) run.bad.set(target.name, (run.bad.get(target.name) ?? 0) + done.bad);
+  const wrong = target.isRefused === true ? done.requests - done.refused : done.refused;
+  const bad = wrong + (done.isBroken ? 1 : 0);
+  if (bad > 0) run.bad.set(target.name, (run.bad.get(target.name) ?? 0) + bad);
   return done;
 }
 

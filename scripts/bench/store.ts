@@ -1,5 +1,5 @@
 /**
- * The store of the bench, seen from Node: D1 over its own HTTP protocol. Migrates it, writes the catalog's one provider with the product's own
+ * The store of the bench, seen from Node: D1 over its own HTTP protocol. Migrates it, writes the catalog with the product's own
  * import, and copies upstreams. Called by world.ts.
  */
 import {
@@ -79,8 +79,11 @@ export class BenchStore implements D1Like {
       await this.run(statementsOf(`${migrationsDir}/${name}`).map((sql) => ({ sql, params: [] })));
   }
 
-  /** Brings one catalog file in; `authority` is where its provider is. */
-  async writeCatalog(authority: string, name: string, text: string): Promise<void> {
+  /** Makes the catalog that of these files, name and text; `authority` is where their providers are. */
+  async writeCatalog(
+    authority: string,
+    files: readonly { readonly name: string; readonly text: string }[],
+  ): Promise<void> {
     resolveSrcModules();
     const [{ bring, faultLine }, { databaseOver }, { readSources }] = await Promise.all([
       import('../lib/catalog/main.ts'),
@@ -88,7 +91,7 @@ export class BenchStore implements D1Like {
       import('../lib/catalog/read.ts'),
     ]);
     const allow = { pairs: new Set([authority]) };
-    const read = readSources([{ name, text }], { allow, gatewayHosts: [], httpsOnly: true });
+    const read = readSources(files, { allow, gatewayHosts: [], httpsOnly: true });
     if (!read.ok) throw new Error(read.faults.map(faultLine).join('\n'));
     await bring(databaseOver(this, 'bench'), read.files, true);
   }

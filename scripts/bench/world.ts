@@ -8,10 +8,10 @@ import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { build, type Plugin } from 'esbuild';
 import { bundleWorker } from '../build.ts';
-import { must, textField } from '../lib/management.ts';
 import {
   credential,
   d1Conf,
+  dryFile,
   gatewayConf,
   handmadeKey,
   operatorKey,
@@ -30,9 +30,11 @@ import {
   Processes,
 } from './machine.ts';
 import type { Target } from './measure.ts';
+import { type Sized, startSized } from './sized.ts';
 import { BenchStore } from './store.ts';
+import { tenant } from './tenant.ts';
 
-const first = await freePortRow(10);
+const first = await freePortRow(11);
 const ports: Ports = {
   origin: first,
   sse: first + 1,
@@ -44,11 +46,10 @@ const ports: Ports = {
   handmade: first + 7,
   counted: first + 8,
   pair: first + 9,
+  memory: first + 10,
 };
 /** The binary that the `workerd` package brought: the one of dev and tests. */
 const workerd = (createRequire(import.meta.url)('workerd') as { default: string }).default;
-/** The most that one top-up may bring: enough for every run. */
-const topUpMicros = 1_000_000_000_000;
 
 /** What D1 has seen so far. */
 export interface QueryCounts {
@@ -60,14 +61,23 @@ export interface QueryCounts {
   readonly lastRead: string;
 }
 
-/** What the ledgers of the counted gateway have seen so far, see `workers/counted.ts`. */
-export interface LedgerCounts {
-  readonly stubs: number;
+/** Calls of the counted gateway's objects so far, by class, and what is known of them; see `workers/counted.ts`. */
+export interface ObjectCounts {
+  readonly ledger: number;
+  readonly capacity: number;
+  readonly overflowBudget: number;
+  readonly metrics: number;
+  /** Those of `capacity` that only read the view, behind some call. */
+  readonly capacityViews: number;
+  /** Of the ledgers. */
   readonly batches: number;
   readonly batchesWithPlaces: number;
   readonly places: number;
   readonly ends: number;
-  /** Rows of the tenant's log, as the management API says. */
+}
+
+/** The same, and rows of the tenant's log, as the management API says; the look at them is a ledger call of its own. */
+export interface LedgerCounts extends ObjectCounts {
   readonly rows: number;
 }
 
@@ -88,13 +98,20 @@ export interface World {
   /** The gateway with counters, unmetered and metered. */
   readonly counted: Target;
   readonly countedFixed: Target;
+  /** A provider whose account is empty, at both; and a worker that gives such a refusal from memory. */
+  readonly dry: Target;
+  readonly countedDry: Target;
+  readonly memory: Target;
   readonly gatewayPid: number;
   readonly pairBase: string;
   readonly bundleGzipBytes: number;
   readonly queries: () => Promise<QueryCounts>;
+  readonly objectCounts: () => Promise<ObjectCounts>;
   readonly ledgerCounts: () => Promise<LedgerCounts>;
   /** Requests that the origin has answered. */
   readonly originHits: () => Promise<number>;
+  /** Starts gateways with catalogs of several sizes. */
+  readonly sized: () => Promise<Sized>;
   readonly stop: () => Promise<void>;
 }
 
@@ -105,12 +122,12 @@ export async function startWorld(): Promise<World> {
   for (const part of ['d1', 'state']) mkdirSync(`${run}/${part}`, { recursive: true });
   const { path, gzipBytes } = await bundleWorker();
   copyFileSync(path, `${run}/ours.js`);
-  for (const name of ['bare', 'hello', 'd1', 'handmade', 'counted', 'ledger-pair'])
+  for (const name of ['bare', 'hello', 'd1', 'handmade', 'counted', 'memory', 'ledger-pair'])
     await bundle(`scripts/bench/workers/${name}.ts`, `${run}/${name}.js`);
   writeFileSync(`${run}/blob.bin`, randomBytes(10 * 1024 * 1024));
   writeFileSync(`${run}/origin.conf`, originConf(run, ports));
   writeFileSync(`${run}/gateway.capnp`, gatewayConf(ports, `${run}/state`));
-  writeFileSync(`${run}/d1.capnp`, d1Conf(run, ports));
+  writeFileSync(`${run}/d1.capnp`, d1Conf(run, [['d1', ports.d1]]));
   const processes = new Processes(run);
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void processes.stop().then(() => process.exit(130)));
@@ -158,18 +175,23 @@ async function populate(processes: Processes, run: string, gzipBytes: number): P
   const store = new BenchStore(ports.d1);
   const authority = `127.0.0.1:${ports.origin}`;
   await store.migrate();
-  await store.writeCatalog(authority, 'bench.yaml', providerFile(authority));
-  const one = await tenant('One', ports.ours, [
+  await store.writeCatalog(authority, [
+    { name: 'bench.yaml', text: providerFile(authority) },
+    { name: 'dry.yaml', text: dryFile(authority) },
+  ]);
+  const atOurs = { port: ports.ours, originPort: ports.origin };
+  const atCounted = { port: ports.counted, originPort: ports.origin };
+  const one = await tenant('One', atOurs, [
     ['origin', {}],
     ['tracked', { track_body: true }],
     ['sse', { endpoints: [{ host: '127.0.0.1', port: ports.sse }] }],
   ]);
-  const crowd = await tenant('Crowd', ports.ours, [['origin', {}]]);
+  const crowd = await tenant('Crowd', atOurs, [['origin', {}]]);
   await store.copyUpstreams(crowd.tenantId, 10_000);
   // Without upstreams: an own one at the provider's address would be called instead, unmetered.
-  const money = await tenant('Money', ports.ours, []);
-  const counted = await tenant('Counted', ports.counted, [['origin', {}]]);
-  const countedMoney = await tenant('Counted money', ports.counted, []);
+  const money = await tenant('Money', atOurs, []);
+  const counted = await tenant('Counted', atCounted, [['origin', {}]]);
+  const countedMoney = await tenant('Counted money', atCounted, []);
   const at = (
     name: string,
     port: number,
@@ -217,12 +239,20 @@ async function populate(processes: Processes, run: string, gzipBytes: number): P
     oneCall: { ...at('one object call', ports.pair, '/'), path: 'one' },
     counted: at('counted', ports.counted, '/call/origin', [keyOf(counted)]),
     countedFixed: metered('counted fixed', 'bench.fixed', ports.counted, [keyOf(countedMoney)]),
+    dry: { ...metered('dry', 'dry.fixed', ports.ours, [keyOf(money)]), isRefused: true },
+    countedDry: {
+      ...metered('counted dry', 'dry.fixed', ports.counted, [keyOf(countedMoney)]),
+      isRefused: true,
+    },
+    memory: { ...at('memory', ports.memory, '/'), path: '', isRefused: true },
     gatewayPid: gateway,
     pairBase: `http://127.0.0.1:${ports.pair}`,
     bundleGzipBytes: gzipBytes,
     queries: () => store.counts<QueryCounts>(),
+    objectCounts,
     ledgerCounts: () => ledgerCounts(countedMoney.tenantId),
     originHits,
+    sized: () => startSized(processes, run, ports),
     stop: async () => {
       await processes.stop();
       // A million entries are worth nothing afterwards.
@@ -240,10 +270,15 @@ async function recordOnce({ base, path = '', headers }: Target): Promise<void> {
   await answer.arrayBuffer();
 }
 
+const countedBase = `http://127.0.0.1:${ports.counted}`;
+
+async function objectCounts(): Promise<ObjectCounts> {
+  return JSON.parse(await look(`${countedBase}/bench-counts`)) as ObjectCounts;
+}
+
 async function ledgerCounts(tenantId: string): Promise<LedgerCounts> {
-  const base = `http://127.0.0.1:${ports.counted}`;
-  const counts = JSON.parse(await look(`${base}/bench-counts`)) as LedgerCounts;
-  const view = await look(`${base}/api/v1/ledger?tenant=${tenantId}`, {
+  const counts = await objectCounts();
+  const view = await look(`${countedBase}/api/v1/ledger?tenant=${tenantId}`, {
     authorization: `Bearer ${operatorKey}`,
   });
   return { ...counts, rows: (JSON.parse(view) as { seq: number }).seq };
@@ -276,37 +311,4 @@ async function bundle(entry: string, outfile: string): Promise<void> {
     logLevel: 'warning',
     plugins: [besideTheBundle],
   });
-}
-
-/** A tenant with an access key, upstreams, and a ledger with money. */
-async function tenant(
-  name: string,
-  port: number,
-  upstreams: readonly (readonly [string, object])[],
-): Promise<{ tenantId: string; token: string }> {
-  const post = (path: string, body: unknown) =>
-    must({ port, key: operatorKey, method: 'POST', path: `/api/v1${path}`, body });
-  const tenantId = textField(await post('/tenants', { name }), 'id');
-  const at = (path: string): string => `${path}?tenant=${tenantId}`;
-  const principal = textField(
-    await post(at('/principals'), { name: 'bench', role: 'owner' }),
-    'id',
-  );
-  const key = await post(at('/keys'), { name: 'bench', principal_id: principal });
-  await post(at('/ledger/topups'), { id: `tpu_${tenantId}`, micros: topUpMicros });
-  await post(at('/secrets'), { name: 'vendor', value: credential });
-  for (const [upstream, extra] of upstreams) {
-    const bindings = [
-      { location: 'header', name: 'authorization', injector: 'bearer', secret: 'cred://vendor' },
-    ];
-    await post(at('/upstreams'), {
-      name: upstream,
-      alias: upstream,
-      scheme: 'http',
-      endpoints: [{ host: '127.0.0.1', port: ports.origin }],
-      bindings,
-      ...extra,
-    });
-  }
-  return { tenantId, token: textField(key, 'token') };
 }

@@ -62,7 +62,9 @@ const objectClasses: Readonly<Record<string, string>> = {
 function objectsOf(isolate: number, bundle: string) {
   const source = readFileSync(bundle, 'utf8');
   const where = isolate === 0 ? {} : { scriptName: 'gateway-0' };
-  const known = Object.entries(objectClasses).filter(([, className]) => source.includes(className));
+  const exported = [...source.matchAll(/export\s*\{([^}]*)\}/g)].map(([, names]) => names).join();
+  const isExported = (className: string) => new RegExp(`\\b${className}\\b`).test(exported);
+  const known = Object.entries(objectClasses).filter(([, className]) => isExported(className));
   return Object.fromEntries(
     known.map(([name, className]) => [name, { className, useSQLite: true, ...where }]),
   );

@@ -37,7 +37,7 @@ export const capacitySweep: Command = {
       table(rowsIn(run, 'data'), readingColumns, 'No vendor account has a credential.'),
       ...wrong,
       ...told(run, 'unpublished', 'Read, but the road was not told'),
-      ...told(run, 'unknown', 'Not classified (docs/operations.md, Capacity)'),
+      ...told(run, 'unknown', 'Not classified (docs/operations.md)'),
     ].join('\n');
     return { kind: wrong.length > 0 ? 'alarm' : 'shown', document: run, text };
   },
@@ -92,8 +92,20 @@ const readingColumns: readonly Column<Row>[] = [
   { head: 'SURE', cell: (row) => field(row, 'confidence') },
   { head: 'RESETS', cell: (row) => when(row, 'resets_at') },
   { head: 'FROM', cell: (row) => field(row, 'source') },
-  { head: 'NOTE', cell: (row) => field(row, 'error') || field(row, 'note') },
+  { head: 'NOTE', cell: noteOf },
 ];
+
+/** Why there is no figure; a vendor without a meter must not look like a broken key. */
+function noteOf(row: Row): string {
+  switch (row.source) {
+    case 'dashboard':
+      return 'publishes no meter: see its dashboard';
+    case 'unknown':
+      return 'no balance call is known';
+    default:
+      return field(row, 'error') || field(row, 'note');
+  }
+}
 
 const snapshotColumns: readonly Column<Row>[] = [
   { head: 'READ', cell: (row) => when(row, 'observed_at') },

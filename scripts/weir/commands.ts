@@ -7,6 +7,7 @@ import type { Command } from './command.ts';
 import { grant, topup } from './credits.ts';
 import { calls, catalogSearch, tenants } from './directory.ts';
 import { closeReview, records, resolveRecord, reviews } from './open-ends.ts';
+import { overflowCommands } from './overflow.ts';
 
 /** The table. */
 export const commands: readonly Command[] = [
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   capacitySweep,
   capacitySnapshots,
   capacityClassify,
+  ...overflowCommands,
 ];
 
 /** The command that the words begin with, the longer name first, and the words behind it. */

@@ -27,6 +27,7 @@ import { queryPairs } from '../domain/relay/query';
 import { requestTarget } from '../domain/relay/request-target';
 import type { Background } from '../ports/config';
 import type { FromLedger, LedgerAddress, LedgerDesk, LedgerUnavailable } from '../ports/ledger';
+import type { FailOpen } from '../ports/metrics';
 import type { ReplayBodies } from '../ports/replay-bodies';
 import {
   type AdmittedCall,
@@ -45,6 +46,8 @@ export interface ReservePorts extends CapacityPorts {
   /** What a key would meet: for a call that may be answered again, and must not be sent. */
   readonly peek: (address: LedgerAddress, claim: Claim) => FromLedger<PeekAnswer>;
   readonly replayBodies: ReplayBodies | null;
+  /** Counts a protection that let a call go on. */
+  readonly failOpen: (what: FailOpen) => void;
 }
 
 /** A repeat of a keyed call: the first one's answer. */
@@ -156,7 +159,9 @@ async function countOnly(
   if (counted.ok) return counted;
   const isAbsent =
     counted.error.code === 'ledger_busy' || counted.error.code === 'ledger_unavailable';
-  return isAbsent ? ok(grow(call, { money: null, capacity: null })) : counted;
+  if (!isAbsent) return counted;
+  ports.failOpen('call_cap');
+  return ok(grow(call, { money: null, capacity: null }));
 }
 
 interface Terms {

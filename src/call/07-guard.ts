@@ -83,10 +83,7 @@ async function onAccount(
     return credentials;
   }
   const headers = await platformHeaders(call, catalog, ports.sign);
-  if (waitMs > 0) {
-    await ports.sleep(waitMs);
-    if (call.request.signal.aborted) unused();
-  }
+  if (waitMs > 0 && !(await waited(call.request.signal, ports.sleep(waitMs)))) unused();
   return ok(
     grow(call, {
       upstream,
@@ -96,6 +93,14 @@ async function onAccount(
       smoothed: waitMs > 0 ? { waitMs, resent: false } : null,
     }),
   );
+}
+
+/** Whether the client is still there when its turn comes; a place that is given back early serves somebody else. */
+async function waited(client: AbortSignal, turn: Promise<void>): Promise<boolean> {
+  const left = Promise.withResolvers<void>();
+  client.addEventListener('abort', () => left.resolve(), { once: true });
+  if (!client.aborted) await Promise.race([turn, left.promise]);
+  return !client.aborted;
 }
 
 type PlatformHeaders = NonNullable<GuardedCall['platformHeaders']>;

@@ -4,11 +4,7 @@
  * Promises: an untouched answer keeps its native body; a masked body is identity-encoded with a fresh length; what cannot
  * be shown safely is replaced whole. Must never: read the body of a success, or one of a call that injected nothing. Called by run-call.
  */
-import {
-  errorBodyBytesMax,
-  errorBodyDecodedBytesMax,
-  errorBodyWaitMs,
-} from '../base/limits';
+import { errorBodyBytesMax, errorBodyDecodedBytesMax, errorBodyWaitMs } from '../base/limits';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { type MaskedSecret, maskText } from '../domain/credentials/masking';
 import { withoutReportedCharge } from '../domain/pricing/strip-charge';

@@ -5,15 +5,33 @@
  * the day's budget; a second aggregator is never tried; whatever goes wrong, the caller gets what it would have got, or the 503.
  * Once it runs, it runs to its end, whoever leaves. Must never: touch tiers 1 to 3. Called by run-call.
  */
-import { overflowAnswerBytesMax, overflowAnswerWaitMs, overflowPollMs, overflowPollsMax } from '../base/limits-capacity';
+
 import { newId } from '../base/ids';
+import {
+  overflowAnswerBytesMax,
+  overflowAnswerWaitMs,
+  overflowPollMs,
+  overflowPollsMax,
+} from '../base/limits-capacity';
 import { readIdempotencyKey } from '../domain/idempotency/idempotency-key';
 import type { PlaceOp } from '../domain/ledger/operations';
-import { type Aggregator, aggregatorNamed, authHeader, overflowProvider } from '../domain/overflow/aggregators';
+import {
+  type Aggregator,
+  aggregatorNamed,
+  authHeader,
+  overflowProvider,
+} from '../domain/overflow/aggregators';
 import { decideOverflow, type OverflowMode, type OverflowTrigger } from '../domain/overflow/child';
-import { build, type EnvelopeOutcome, type EnvelopeRequest, parse, pollRequest, unreached } from '../domain/overflow/envelope';
+import {
+  build,
+  type EnvelopeOutcome,
+  type EnvelopeRequest,
+  parse,
+  pollRequest,
+  unreached,
+} from '../domain/overflow/envelope';
 import { markedFor, marksAfter } from '../domain/overflow/failure';
-import type { OverflowRoute } from '../domain/overflow/routes';
+import { type OverflowRoute, routeEstimate } from '../domain/overflow/routes';
 import { shapeOf } from '../domain/overflow/shape';
 import { weirHeaders } from '../http/header-names';
 import type { LookupContext } from '../ports/catalog';
@@ -22,9 +40,10 @@ import type { OverflowBudgets, OverflowRoutes } from '../ports/overflow';
 import { claimOf, type ReservePorts } from './06-reserve';
 import type { RelayPorts } from './08-relay';
 import type { AuthorizedCall, CatalogCall } from './call';
+import { signalOfRelayed } from './capacity';
 import { Money } from './money';
 import { readAll } from './pump';
-import { signalOfRelayed } from './capacity';
+import { recordedHeaders } from './stream-end';
 
 /** What an operator has set up. */
 export interface Overflow {
@@ -88,7 +107,11 @@ export async function overflow(
   const envelope = await envelopeOf(call, route, aggregator);
   if (envelope === null) return null;
   const run: Run = { call, catalog, route, aggregator, envelope, ports, background };
-  if (!decision.isShadow) return kept(background, safely(run, () => served(run)));
+  if (!decision.isShadow)
+    return kept(
+      background,
+      safely(run, () => served(run)),
+    );
   // The operator pays for the look; the caller does not wait for it.
   background(safely(run, () => shadowed(run)));
   return null;
@@ -101,7 +124,10 @@ function kept<T>(background: Background, work: Promise<T>): Promise<T> {
 }
 
 /** A bug in here must not cost the caller the answer that it has. */
-async function safely<T>({ call, aggregator, ports }: Run, work: () => Promise<T | null>): Promise<T | null> {
+async function safely<T>(
+  { call, aggregator, ports }: Run,
+  work: () => Promise<T | null>,
+): Promise<T | null> {
   try {
     return await work();
   } catch (bug) {
@@ -131,27 +157,33 @@ async function envelopeOf(
   return built.ok ? built.value : null;
 }
 
-/** Hold, budget, run, settlement. */
+/** Hold, then reservation and run. */
 async function served(run: Run): Promise<Child | null> {
-  const { call, route, aggregator, ports, background } = run;
   const money = await placed(run);
   if (money === null) return null;
+  try {
+    return await onHold(run, money);
+  } finally {
+    // What a bug left open; after the send nobody knows its outcome.
+    money.abandon('overflow_failed', true);
+  }
+}
+
+async function onHold(run: Run, money: Money): Promise<Child | null> {
+  const { call, aggregator, ports, background } = run;
   const { budgets } = ports.overflow;
-  const reservation = await budgets.reserve(aggregator.name, money.holdId, route.priceMicros, background);
-  if (reservation.outcome !== 'reserved') {
-    money.release(`overflow_budget_${reservation.outcome}`);
-    ports.report('overflow.budget', { call_id: call.id, aggregator: aggregator.name, outcome: reservation.outcome });
+  const { holdId, heldMicros } = money;
+  const { outcome } = await budgets.reserve(aggregator.name, holdId, heldMicros, background);
+  if (outcome !== 'reserved') {
+    money.release(`overflow_budget_${outcome}`);
+    const facts = { call_id: call.id, aggregator: aggregator.name, outcome };
+    ports.report('overflow.budget', facts);
     return null;
   }
   money.sent();
-  try {
-    const outcome = await ran(run);
-    closeBudget(run, money.holdId, outcome);
-    return await settled(run, money, outcome);
-  } finally {
-    // What a bug left open: sent, and nobody saw the outcome.
-    money.abandon('overflow_failed', true);
-  }
+  const came = await ran(run);
+  closeBudget(run, holdId, came);
+  return settled(run, money, came);
 }
 
 /** The child's own hold, never under the parent's id. null: the ledger says no. */
@@ -165,13 +197,13 @@ async function placed({ call, catalog, route, ports, background }: Run): Promise
     address: call.tenant.ledger,
     background,
     holdId,
-    heldMicros: route.priceMicros,
+    heldMicros: routeEstimate(route, 1),
     recordId: claim === null ? null : claim[0],
     endpoint: catalog.entry.endpoint,
     price: { kind: 'free' },
   });
   // The parent was counted; a call is counted once.
-  const op: PlaceOp = ['place', holdId, route.priceMicros, call.key.id, null, call.tags, claim];
+  const op: PlaceOp = ['place', holdId, money.heldMicros, call.key.id, null, call.tags, claim];
   const answer = await ports.desk.place(call.tenant.ledger, op, background);
   if (answer.outcome === 'placed') return money;
   money.refused();
@@ -191,7 +223,10 @@ async function ran(run: Run): Promise<EnvelopeOutcome> {
   return outcome;
 }
 
-async function asked(run: Run, { method, url, headers, body }: EnvelopeRequest): Promise<EnvelopeOutcome> {
+async function asked(
+  run: Run,
+  { method, url, headers, body }: EnvelopeRequest,
+): Promise<EnvelopeOutcome> {
   const { aggregator, ports, catalog } = run;
   const key = ports.overflow.keyOf(aggregator);
   if (key === null) return unreached;
@@ -200,13 +235,19 @@ async function asked(run: Run, { method, url, headers, body }: EnvelopeRequest):
   try {
     const answer = await ports.send(url, {
       method,
-      headers: [...headers.map(([name, value]): [string, string] => [name, value]), [...authHeader(key)]],
+      headers: [
+        ...headers.map(([name, value]): [string, string] => [name, value]),
+        [...authHeader(key)],
+      ],
       body,
       signal: cancel.signal,
       redirect: 'manual',
       cf: { cacheTtl: -1 },
     });
-    const bytes = answer.body === null ? new Uint8Array() : await readAll(answer.body, overflowAnswerBytesMax, overflowAnswerWaitMs);
+    const bytes =
+      answer.body === null
+        ? new Uint8Array()
+        : await readAll(answer.body, overflowAnswerBytesMax, overflowAnswerWaitMs);
     if (!(bytes instanceof Uint8Array)) return unreached;
     const signal = signalOfRelayed(run.call, catalog, ports.nowMs());
     return parse(aggregator, { status: answer.status, bytes }, signal);
@@ -218,7 +259,11 @@ async function asked(run: Run, { method, url, headers, body }: EnvelopeRequest):
 }
 
 /** A cost that is known is booked, zero is given back, an unknown one stays spent until the day ends. */
-function closeBudget({ aggregator, ports, background }: Run, id: string, outcome: EnvelopeOutcome): void {
+function closeBudget(
+  { aggregator, ports, background }: Run,
+  id: string,
+  outcome: EnvelopeOutcome,
+): void {
   if (outcome.kind === 'pending' || outcome.costMicros === null) return;
   const { budgets } = ports.overflow;
   if (outcome.costMicros === 0) budgets.giveBack(aggregator.name, id, background);
@@ -226,8 +271,8 @@ function closeBudget({ aggregator, ports, background }: Run, id: string, outcome
 }
 
 async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promise<Child> {
-  const { route } = run;
-  if (outcome.kind === 'pending') return failed(run, money, { code: 'overflow.pending', isOut: true, isUnknown: true });
+  if (outcome.kind === 'pending')
+    return failed(run, money, { code: 'overflow.pending', isOut: true, isUnknown: true });
   if (outcome.kind === 'failed') {
     marked(run, outcome.failure);
     const isOut = outcome.failure !== 'contract';
@@ -235,23 +280,41 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
     return failed(run, money, { code: `overflow.${outcome.failure}`, isOut, isUnknown });
   }
   const { status } = outcome;
-  if (status >= 500) return failed(run, money, { code: 'overflow.vendor_failed', isOut: true, isUnknown: false });
+  if (status >= 500)
+    return failed(run, money, { code: 'overflow.vendor_failed', isOut: true, isUnknown: false });
   const isSuccess = status >= 200 && status < 300;
   // The aggregator's price and nothing on top; one that it does not say is its list price, which was held.
-  const micros = outcome.costMicros ?? route.priceMicros;
+  const micros = outcome.costMicros ?? money.heldMicros;
   const body = Uint8Array.from(outcome.body);
   if (isSuccess) money.settle({ micros, source: 'reported' }, true);
   else money.release('not_billable');
-  const answer = answerOf(run, { status, body, contentType: outcome.contentType, costMicros: money.costMicros });
-  if (!money.isClosed) await money.record({ status, headers: recorded(answer.headers), bytes: body });
-  return { ...rowOf(run, money), response: answer, isOut: false, status, code: null, costMicros: money.costMicros };
+  const answer = answerOf(run, {
+    status,
+    body,
+    contentType: outcome.contentType,
+    costMicros: money.costMicros,
+  });
+  if (!money.isClosed)
+    await money.record({ status, headers: recordedHeaders(answer.headers), bytes: body });
+  return {
+    ...rowOf(run, money),
+    response: answer,
+    isOut: false,
+    status,
+    code: null,
+    costMicros: money.costMicros,
+  };
 }
 
 /** Nothing is charged. A run whose outcome nobody knows leaves the caller's key unknown. */
 function failed(
   run: Run,
   money: Money,
-  { code, isOut, isUnknown }: { readonly code: string; readonly isOut: boolean; readonly isUnknown: boolean },
+  {
+    code,
+    isOut,
+    isUnknown,
+  }: { readonly code: string; readonly isOut: boolean; readonly isUnknown: boolean },
 ): Child {
   if (isUnknown) money.abandon(code, true);
   else money.release(code);
@@ -260,13 +323,19 @@ function failed(
   return { ...rowOf(run, money), response: null, isOut, status: 502, code, costMicros: null };
 }
 
-const rowOf = ({ aggregator }: Run, money: Money): Pick<Child, 'servedVia' | 'holdId' | 'host'> => ({
+const rowOf = (
+  { aggregator }: Run,
+  money: Money,
+): Pick<Child, 'servedVia' | 'holdId' | 'host'> => ({
   servedVia: overflowProvider(aggregator.name),
   holdId: money.holdId,
   host: new URL(aggregator.baseUrl).hostname,
 });
 
-function marked({ call, route, ports, background }: Run, failure: Parameters<typeof marksAfter>[0]): void {
+function marked(
+  { call, route, ports, background }: Run,
+  failure: Parameters<typeof marksAfter>[0],
+): void {
   const provider = overflowProvider(route.aggregator);
   const standing = ports.capacity.standing(provider, { nowMs: ports.nowMs(), background });
   const marks = standing?.view.marks ?? [];
@@ -282,7 +351,10 @@ interface Answered {
 }
 
 /** The vendor's answer, with the disclosure. */
-function answerOf({ call, aggregator }: Run, { status, body, contentType, costMicros }: Answered): Response {
+function answerOf(
+  { call, aggregator }: Run,
+  { status, body, contentType, costMicros }: Answered,
+): Response {
   const headers = new Headers();
   if (contentType !== null) headers.set('content-type', contentType);
   headers.set(weirHeaders.callId, call.id);
@@ -295,17 +367,16 @@ function answerOf({ call, aggregator }: Run, { status, body, contentType, costMi
   return new Response(isEmpty ? null : body, { status, headers });
 }
 
-function recorded(headers: Headers): readonly string[] {
-  const flat: string[] = [];
-  for (const [name, value] of headers) if (name !== weirHeaders.callId) flat.push(name, value);
-  return flat;
-}
-
 /** What an aggregator would have answered, for the operator's log. */
 async function shadowed(run: Run): Promise<null> {
   const { call, catalog, route, aggregator, ports, background } = run;
   const id = `${call.id}:shadow`;
-  const reservation = await ports.overflow.budgets.reserve(aggregator.name, id, route.priceMicros, background);
+  const reservation = await ports.overflow.budgets.reserve(
+    aggregator.name,
+    id,
+    routeEstimate(route, 1),
+    background,
+  );
   if (reservation.outcome !== 'reserved') return null;
   const outcome = await ran(run);
   closeBudget(run, id, outcome);

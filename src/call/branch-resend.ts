@@ -12,7 +12,7 @@ import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
 import type { Background } from '../ports/config';
 import { type RelayPorts, relay } from './08-relay';
-import { type AnsweredCall, type CatalogCall, grow } from './call';
+import { type AnsweredCall, grow } from './call';
 import { type CapacityPorts, mayResend, signalOf } from './capacity';
 import type { Hold } from './custody';
 import { readAll } from './pump';
@@ -32,14 +32,14 @@ export function mayBeBurst(call: AnsweredCall): boolean {
 /** The second answer, or the first as it was. Refuses as the relay does, and when the first answer's body cannot be read. */
 export async function resend(
   call: AnsweredCall,
-  catalog: CatalogCall,
   ports: ResendPorts,
   hold: Hold,
   background: Background,
 ): Promise<Result<AnsweredCall, Refusal>> {
+  const { catalog } = call;
   const { headers } = call.answer;
   const asked = waitOf((name) => headers.get(name), ports.nowMs());
-  if (asked === null || asked > resendWaitMsMax) return ok(call);
+  if (catalog === null || asked === null || asked > resendWaitMsMax) return ok(call);
   hold.arm();
   const read = await bodyOf(call);
   if (!read.ok) return read;
@@ -55,7 +55,10 @@ export async function resend(
   return relay(grow(first, { smoothed: { waitMs, resent: true } }), ports, hold);
 }
 
-async function bodyOf({ answer, endpoint }: AnsweredCall): Promise<Result<Uint8Array | null, Refusal>> {
+async function bodyOf({
+  answer,
+  endpoint,
+}: AnsweredCall): Promise<Result<Uint8Array | null, Refusal>> {
   if (answer.body === null) return ok(null);
   const bytes = await readAll(answer.body, errorBodyBytesMax, errorBodyWaitMs);
   if (bytes === 'too_large')

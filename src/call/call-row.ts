@@ -5,8 +5,8 @@
 import type { Refusal } from '../domain/refusal';
 import { withoutTokens } from '../domain/tenancy/token';
 import type { Blame, CallRow } from '../ports/evidence';
-import type { IdentifiedCall, ResolvedCall } from './call';
 import type { Child } from './branch-overflow';
+import type { IdentifiedCall, ResolvedCall } from './call';
 import { clientClosed, type Ending } from './custody';
 import type { BodyEnd } from './pump';
 

@@ -5,15 +5,20 @@
  * a declared rate costs no object call; only an answer of the vendor's strikes, never a fault, a timeout or a client that left.
  * Called by stages 06 (admit), 07 (take a place) and by run-call (note what was said).
  */
-import { capacityBodyHeadBytesMax, capacityRequestCharsMax, probeIntervalMs, spacerWaitMsMax } from '../base/limits-capacity';
+import {
+  capacityBodyHeadBytesMax,
+  capacityRequestCharsMax,
+  probeIntervalMs,
+  spacerWaitMsMax,
+} from '../base/limits-capacity';
 import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
 import { keyedAccount, ownerAccount } from '../domain/capacity/accounts';
 import { classify } from '../domain/capacity/classify';
 import type { DeclaredRate, ProbeGrant } from '../domain/capacity/operations';
 import { type CapacitySignal, isExhausting, primaryAccount } from '../domain/capacity/signal';
 import { type AccountsStanding, type Out, standingOf } from '../domain/capacity/standing';
-import type { OverflowTrigger } from '../domain/overflow/child';
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
+import type { OverflowTrigger } from '../domain/overflow/child';
 import type { Refusal } from '../domain/refusal';
 import type { Capacity } from '../ports/capacity';
 import type { Catalog, LookupContext } from '../ports/catalog';
@@ -123,13 +128,17 @@ function pinnedAccounts(
   const owner = ownerAccount([], known);
   if (!owner.ok) return err({ code: `platform_account_${owner.error}` });
   const { tenantId } = call.key;
-  const label = owner.value ?? (key === null ? null : keyedAccount(known, { scope: tenantId, key }));
+  const label =
+    owner.value ?? (key === null ? null : keyedAccount(known, { scope: tenantId, key }));
   if (label === null || accounts.length === 1) return ok(accounts);
   return ok(accounts.filter((one) => one.label === label));
 }
 
 /** What else does the same, per entry of one catalog version. */
-const alternatives = new WeakMap<object, Extract<Refusal, { code: 'provider_capacity' }>['alternatives']>();
+const alternatives = new WeakMap<
+  object,
+  Extract<Refusal, { code: 'provider_capacity' }>['alternatives']
+>();
 
 function refused(
   { entry }: CatalogCall,
@@ -163,7 +172,11 @@ export function triggerOf({ code }: Refusal): OverflowTrigger | null {
 }
 
 /** What the caller gets when our account is out and the aggregator failed too; null for a burst: the vendor's own answer stands. */
-export function outRefusal({ entry }: CatalogCall, { kind, waitMs }: CapacitySignal, nowMs: number): Refusal | null {
+export function outRefusal(
+  { entry }: CatalogCall,
+  { kind, waitMs }: CapacitySignal,
+  nowMs: number,
+): Refusal | null {
   if (!isExhausting(kind)) return null;
   return {
     code: 'provider_capacity',
@@ -195,17 +208,19 @@ export function takePlace(
   const { endpoint, provider } = catalog.entry;
   const rate = endpoint.rate ?? provider.rate;
   if (rate === null) return ok({ account: inTurn(accounts), waitMs: 0, takenAt: null });
-  return askPlace(call, { catalog, accounts, rate, isSpaced: true }, ports, background).then((answer) => {
-    if (answer === null) return ok({ account: inTurn(accounts), waitMs: 0, takenAt: null });
-    if (answer.outcome === 'refused')
-      return err({
-        code: 'provider_rate_limited',
-        provider: provider.slug,
-        retryAfterMs: answer.retryAfterMs,
-      } as const);
-    const account = accounts.find(({ label }) => label === answer.account) ?? inTurn(accounts);
-    return ok({ account, waitMs: answer.waitMs, takenAt: provider.slug });
-  });
+  return askPlace(call, { catalog, accounts, rate, isSpaced: true }, ports, background).then(
+    (answer) => {
+      if (answer === null) return ok({ account: inTurn(accounts), waitMs: 0, takenAt: null });
+      if (answer.outcome === 'refused')
+        return err({
+          code: 'provider_rate_limited',
+          provider: provider.slug,
+          retryAfterMs: answer.retryAfterMs,
+        } as const);
+      const account = accounts.find(({ label }) => label === answer.account) ?? inTurn(accounts);
+      return ok({ account, waitMs: answer.waitMs, takenAt: provider.slug });
+    },
+  );
 }
 
 /** Before a re-send: whether the declared window has room. Nothing is declared, or nobody answers: it has. */
@@ -298,7 +313,10 @@ type Said = Pick<AdmittedCall, 'query' | 'sentPath' | 'sentBytes'>;
 /** What the caller said, as far as it is at hand: errors echo it. */
 function requestText({ query, sentPath, sentBytes }: Said): string {
   const raw = query === null ? sentPath : `${sentPath}?${query}`;
-  const said = sentBytes === null ? '' : new TextDecoder().decode(sentBytes.subarray(0, capacityRequestCharsMax));
+  const said =
+    sentBytes === null
+      ? ''
+      : new TextDecoder().decode(sentBytes.subarray(0, capacityRequestCharsMax));
   return `${decoded(raw)}\n${said}`;
 }
 

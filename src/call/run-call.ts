@@ -5,36 +5,29 @@
  */
 import { evidenceBodyBytesMax } from '../base/limits';
 import { recordAnswerBytesMax } from '../base/limits-money';
-import { type MaybePromise, ok, type Result } from '../base/result';
+import type { MaybePromise, Result } from '../base/result';
 import type { CapacitySignal } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
-import type { Claim, PeekAnswer, RecordedAnswer } from '../domain/ledger/operations';
+import type { RecordedAnswer } from '../domain/ledger/operations';
 import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
-import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
 import { rowOf } from '../http/refusal-table';
-import type { Capacity } from '../ports/capacity';
-import type { Catalog } from '../ports/catalog';
 import type { Background, Config } from '../ports/config';
-import type { Credentials } from '../ports/credentials';
-import type { EgressGuard } from '../ports/egress';
 import type { Blame, CallLog, CallRow } from '../ports/evidence';
-import type { FromLedger, LedgerAddress, LedgerDesk } from '../ports/ledger';
-import type { ReplayBodies } from '../ports/replay-bodies';
 import { intake } from './01-intake';
 import { identify } from './02-identify';
 import { resolve } from './03-resolve';
 import { authorize } from './04-authorize';
 import { admit } from './05-admit';
 import { reserve } from './06-reserve';
-import { guard } from './07-guard';
-import { isPumped, type RelayPorts, relay } from './08-relay';
+import { type GuardPorts, guard } from './07-guard';
+import { isPumped, relay } from './08-relay';
 import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
+import { type Child, type Overflow, type OverflowPorts, overflow } from './branch-overflow';
 import { replay } from './branch-replay';
-import { type Child, type Overflow, overflow } from './branch-overflow';
 import { mayBeBurst, resend } from './branch-resend';
 import type {
   AnsweredCall,
@@ -47,34 +40,19 @@ import type {
 } from './call';
 import { bodyEnding, endingOf, rowOfCall, servedElsewhere } from './call-row';
 import { noteAnswer, outRefusal, signalOf, triggerOf } from './capacity';
+import type { LadderPorts } from './catalog-target';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
-import type { Money, SeenAnswer } from './money';
-import { type BodyEnd, KeptBytes, Silence } from './pump';
+import type { Money } from './money';
+import { KeptBytes, Silence } from './pump';
+import { answerOf, closeStream, recordedHeaders } from './stream-end';
 
-/** What the road needs from outside; made by wiring.ts. */
-export interface CallServices {
+/** What the road needs from outside: what its stages ask, and these. Made by wiring.ts. */
+export interface CallServices extends LadderPorts, GuardPorts, OverflowPorts {
   readonly config: Config;
-  readonly credentials: Credentials;
-  readonly egress: EgressGuard;
   readonly egressPolicy: EgressPolicy;
+  readonly overflow: Overflow;
   readonly clientIpHeaders: ReadonlySet<string>;
   readonly callLog: CallLog;
-  readonly catalog: Catalog;
-  readonly anonymousProviders: ReadonlySet<string>;
-  readonly hasSetting: (name: string) => boolean;
-  readonly platformAccounts: ReadonlyMap<string, readonly string[]>;
-  readonly capacity: Capacity;
-  readonly rateEnforced: ReadonlySet<string>;
-  readonly overflow: Overflow;
-  readonly desk: LedgerDesk;
-  readonly peek: (address: LedgerAddress, claim: Claim) => FromLedger<PeekAnswer>;
-  readonly replayBodies: ReplayBodies | null;
-  readonly sign: (input: Uint8Array) => Promise<Uint8Array>;
-  readonly send: RelayPorts['send'];
-  readonly nowMs: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
-  /** One structured line: never a body, a query string or a secret. */
-  readonly report: (event: string, facts: Record<string, string | number | null>) => void;
 }
 
 /** Runs one request of a data plane surface. `background` is this request's waitUntil. */
@@ -109,8 +87,8 @@ export async function runCall(
     if (!guarded.ok) return life.refuseOrElsewhere(reserved.value, guarded.error);
     const hold = life.begin(guarded.value);
     const answered = await relay(guarded.value, services, hold);
-    if (!answered.ok) return life.refuse(answered.error);
-    const last = await life.resent(answered.value, hold);
+    if (!answered.ok) return life.unanswered(answered.error);
+    const last = mayBeBurst(answered.value) ? await life.resent(answered.value, hold) : answered;
     if (!last.ok) return life.refuse(last.error);
     const settled = await settle(last.value, hold);
     if (!settled.ok) return life.refuse(settled.error);
@@ -197,12 +175,20 @@ class CallLife {
     });
   }
 
-  /** A burst that may be sent once more is; every other answer is the last. */
-  resent(call: AnsweredCall, hold: Hold): MaybePromise<Result<AnsweredCall, Refusal>> {
-    const { catalog } = call;
-    return catalog !== null && mayBeBurst(call)
-      ? resend(call, catalog, this.#services, hold, this.#background)
-      : ok(call);
+  /** A send that broke while its body was under way may have broken because its caller left: the runtime says so a moment later. */
+  async unanswered(refusal: Refusal): Promise<Response> {
+    const { code } = refusal;
+    const isBroken = code === 'downstream.error' || code === 'request.body_incomplete';
+    if (isBroken && this.#request.body !== null && !this.#custody.ended) {
+      await this.#services.sleep(0);
+      if (this.#request.signal.aborted) this.#custody.abandon(clientClosed);
+    }
+    return this.refuse(refusal);
+  }
+
+  /** The second answer to a burst that may be sent once more. */
+  resent(call: AnsweredCall, hold: Hold): Promise<Result<AnsweredCall, Refusal>> {
+    return resend(call, this.#services, hold, this.#background);
   }
 
   /** Our "no", unless it is about the operator's account and an aggregator serves the call: then the call's one row is the child's. */
@@ -232,7 +218,9 @@ class CallLife {
       if (child.response === null && out === null) return this.answer(call);
       this.#evidence = call.evidence?.slice(0, evidenceBodyBytesMax) ?? null;
       this.#custody.end({ outcome: 'answered', status: call.status, code: out?.code ?? null });
-      return child.response ?? problemResponse(out ?? { code: 'internal.error' }, { callId: call.id });
+      return (
+        child.response ?? problemResponse(out ?? { code: 'internal.error' }, { callId: call.id })
+      );
     });
   }
 
@@ -398,44 +386,3 @@ function leave(money: Money, giveUp: () => void): void {
 /** Whether the vendor may have executed a call that ends so. */
 const isOutcomeUnknown = ({ code }: Refusal): boolean =>
   code === 'downstream.error' || code === 'timeout.request' || code === 'response_buffer_limit';
-
-interface StreamEnd {
-  readonly call: EvidencedCall;
-  readonly tap: SseUsageTap;
-  readonly end: BodyEnd;
-  readonly answer: SeenAnswer | null;
-}
-
-function answerOf(
-  kept: KeptBytes | null,
-  status: number,
-  headers: readonly string[],
-): SeenAnswer | null {
-  const bytes = kept?.bytes() ?? null;
-  return bytes === null ? null : { status, headers, bytes };
-}
-
-/** Settles a stream: whole ones by what they said, others by what was seen of them. A record is on disk before the caller sees the end. */
-function closeStream(
-  money: Money,
-  { call, tap, end, answer }: StreamEnd,
-): Promise<void> | undefined {
-  tap.end();
-  const isWhole = end === 'complete' || end === 'drained' || tap.hasEnded;
-  if (!isWhole && end === 'caller_left') money.left(() => undefined);
-  if (!isWhole) {
-    money.cutShort();
-    return undefined;
-  }
-  const header = (name: string): string | null => call.answer.headers.get(name);
-  const usage = tap.usage();
-  money.settle(money.chargeOf({ status: call.status, header, usage }), true);
-  return money.isClosed ? undefined : money.record(answer);
-}
-
-/** Headers of an answer as they are recorded; its call id is that of one call. */
-function recordedHeaders(headers: Headers): readonly string[] {
-  const flat: string[] = [];
-  for (const [name, value] of headers) if (name !== weirHeaders.callId) flat.push(name, value);
-  return flat;
-}

@@ -13,6 +13,7 @@ import { ledgerOperations } from './ledger';
 import { creditOperations } from './ledger-credits';
 import { reviewOperations } from './ledger-reviews';
 import type { Operation } from './operation';
+import { overflowOperations } from './overflow';
 import { principalOperations } from './principals';
 import { projectOperations } from './projects';
 import { routeOperations } from './routes';
@@ -35,6 +36,7 @@ export const operations: readonly Operation[] = [
   ...catalogOperations,
   ...capacityOperations,
   ...capacitySweepOperations,
+  ...overflowOperations,
   ...ledgerOperations,
   ...creditOperations,
   ...reviewOperations,

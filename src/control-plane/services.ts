@@ -3,11 +3,15 @@
  * it by hand.
  */
 import type { EgressAllowance } from '../domain/egress/allowance';
+import type { Aggregator } from '../domain/overflow/aggregators';
+import type { OverflowMode } from '../domain/overflow/child';
 import type { CapacityObjects } from '../ports/capacity';
 import type { CapacityRecords, SweepByHand } from '../ports/capacity-records';
 import type { Config } from '../ports/config';
 import type { EgressGuard } from '../ports/egress';
 import type { Ledgers } from '../ports/ledger';
+import type { OverflowBudgets } from '../ports/overflow';
+import type { OverflowByHand } from '../ports/overflow-jobs';
 import type { Store } from '../ports/store';
 import type { Vault } from '../ports/vault';
 
@@ -24,6 +28,12 @@ export interface ManagementEnv {
   readonly platformSettings: ReadonlyMap<string, string>;
   /** Labels of the further accounts of a provider. */
   readonly platformAccounts: ReadonlyMap<string, readonly string[]>;
+  readonly overflow: {
+    readonly mode: OverflowMode;
+    /** Of one aggregator and UTC day. */
+    readonly dailyBudgetMicros: number;
+    readonly aggregators: readonly Pick<Aggregator, 'name' | 'setting'>[];
+  };
 }
 
 /** Everything that a handler may use. `clock` is epoch milliseconds. */
@@ -38,5 +48,7 @@ export interface ManagementServices {
   readonly capacity: CapacityObjects;
   readonly capacityRecords: CapacityRecords;
   readonly sweepByHand: SweepByHand;
+  readonly overflow: OverflowByHand;
+  readonly overflowBudgets: Pick<OverflowBudgets, 'days'>;
   readonly clock: () => number;
 }

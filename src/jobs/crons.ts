@@ -3,13 +3,14 @@
  * Promises: the jobs of a schedule run side by side, and one that fails keeps none from ending; the failure is the event's.
  * Called by worker.ts.
  */
-
 import { report } from '../adapters/telemetry/report';
 import type { Bindings } from '../env';
 import type { Background } from '../ports/config';
 import type { Wired } from '../wiring';
 import { expireCalls } from './expire-calls';
 import { copyJournals } from './journal';
+import { overflowWeekly } from './overflow-verify';
+import { isSchedule, type Schedule } from './schedules';
 import { sweep } from './sweep';
 
 /** One event. `scheduledTime` is epoch milliseconds: what the platform meant, not when it came. */
@@ -21,8 +22,8 @@ export interface CronEvent {
 
 type Job = (wired: Wired, bindings: Bindings, event: CronEvent) => Promise<unknown>;
 
-/** Jobs by schedule, spelled as in wrangler.toml. */
-export const crons: Readonly<Record<string, readonly Job[]>> = {
+/** Jobs by schedule. */
+const crons: Readonly<Record<Schedule, readonly Job[]>> = {
   '*/5 * * * *': [
     ({ management }, { DB }, { scheduledTime }) =>
       copyJournals(DB, management.ledgers, scheduledTime),
@@ -37,14 +38,18 @@ export const crons: Readonly<Record<string, readonly Job[]>> = {
         background,
       }),
   ],
+  '23 4 * * 1': [
+    ({ overflowPorts }, _, { scheduledTime, background }) =>
+      overflowWeekly(overflowPorts, { scheduledAtMs: scheduledTime, background }),
+  ],
 };
 
 /** Runs the jobs of an event; rejects with the first failure, after all have ended. */
 export async function runCron(wired: Wired, bindings: Bindings, event: CronEvent): Promise<void> {
-  const jobs = Object.hasOwn(crons, event.cron) ? crons[event.cron] : undefined;
-  if (jobs === undefined) report('cron.unknown', { cron: event.cron });
+  const { cron } = event;
+  if (!isSchedule(cron)) return report('cron.unknown', { cron });
   const ended = await Promise.allSettled(
-    (jobs ?? []).map(async (job) => job(wired, bindings, event)),
+    crons[cron].map(async (job) => job(wired, bindings, event)),
   );
   const failed = ended.find((each) => each.status === 'rejected');
   if (failed !== undefined) throw failed.reason;

@@ -15,7 +15,6 @@ export type FailOpen =
   | 'capacity_mark'
   | 'capacity_take'
   | 'capacity_give_back'
-  | 'overflow_routes'
   | 'call_cap'
   | 'call_rows'
   | 'metrics';

@@ -201,6 +201,16 @@ describe('a fault of a file', () => {
       '12:23 endpoints.0.rate.window_s may be at most 3600',
     ],
     [
+      'a test request that leaves a placeholder empty',
+      `${head}${row.replace('/search', "'/{id}'")}    parameters: [{ in: path, name: id, type: string }]\n    test_request: { query: { q: x } }\n`,
+      '13:21 endpoints.0.test_request.query lacks id',
+    ],
+    [
+      'a test request with a body for a method without one',
+      `${head}${row}    test_request: { body: {} }\n`,
+      '12:21 endpoints.0.test_request.body needs the method POST',
+    ],
+    [
       'a balance call to somebody else',
       head + account + balance.replace('api.vendor', 'api.other') + row,
       '7:3 balance.url is at the host of none of base_urls',
@@ -330,6 +340,17 @@ describe('a provider', () => {
     ],
   ])('%s', (_, text, expected) => {
     expect(providerOf(text)?.balance).toEqual(expected);
+  });
+
+  it('has test requests, whose query is encoded and whose body is JSON', () => {
+    const [file] = files(
+      `${head}${row.replace('GET', 'POST')}    test_request: { query: { q: 'a b&c', n: 2 }, body: { x: [1] } }\n`,
+    );
+    expect(file?.endpoints[0]?.testRequest).toEqual({
+      query: 'q=a%20b%26c&n=2',
+      bodyText: '{"x":[1]}',
+    });
+    expect(files(head + row)[0]?.endpoints[0]?.testRequest).toBeNull();
   });
 
   it('has a rate, and so has a row', () => {

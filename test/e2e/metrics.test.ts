@@ -51,7 +51,7 @@ describe('/metrics', () => {
   });
 
   it('is 403 with a tenant’s key', async () => {
-    const answer = await scrape(0, `Bearer ${tenant.token}`);
+    const answer = await scrape(0, `Bearer ${tenant.scenario.token}`);
     expect([answer.status, (await answer.json()).needs]).toEqual([403, 'operator']);
   });
 
@@ -88,7 +88,16 @@ describe('/metrics', () => {
       return calls(await samples(0)) === before + 2 ? body : undefined;
     });
     const host = world.origin.authority;
-    for (const secret of [word, host, labKey, tenant.token, tenant.id, 'Planted', '/fixed', 'key_'])
+    for (const secret of [
+      word,
+      host,
+      labKey,
+      tenant.scenario.token,
+      tenant.id,
+      'Planted',
+      '/fixed',
+      'key_',
+    ])
       expect(text).not.toContain(secret);
   });
 

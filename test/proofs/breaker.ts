@@ -22,13 +22,15 @@ async function stage(): Promise<Staged> {
   );
   return {
     rows,
-    figure: () => `${passed} of ${rows.length} rows hold, ${stand.arrivals.length} requests at the vendors`,
+    figure: () =>
+      `${passed} of ${rows.length} rows hold, ${stand.arrivals.length} requests at the vendors`,
     dispose: () => stand.world.dispose(),
   };
 }
 
 export const proof: Proof = {
   name: 'breaker',
-  title: 'a dry account costs one upstream hit an interval, holds nothing, and comes back with the first 2xx of a probe',
+  title:
+    'a dry account costs one upstream hit an interval, holds nothing, and comes back with the first 2xx of a probe',
   stage,
 };

@@ -1,66 +1,87 @@
 /**
- * `npm run prove -- cases [--kinds a,b] [C0xx]`: every case of the shared list (`../shared/cases`, or
- * `WEIR_CASES`) of these kinds, each a scripted check with raw sockets, the real bundle and a vendor
- * that counts.
- * Promises: a case without a check fails, and so does a check without a case; a list that is not
- * there is a failure that says so. Cases of other kinds are rows of the proofs that name them.
+ * `npm run prove -- cases [--kinds a,b] [C0xx …]`: every case of the shared list (`../shared/cases`,
+ * or `WEIR_CASES`), each a scripted check with raw sockets, the real bundle and an origin or vendor
+ * that counts; many are rows of other proofs, run here on a stand of their own.
+ * Promises: a case has a check or a reason why it has none, never both and never neither; a check
+ * without a case fails; a list that is not there is a failure that says so.
  * Called by scripts/prove.ts and test/e2e/cases.test.ts.
  */
 import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
+import { capacityChecks } from './cases/capacity.ts';
 import { holdLedgerChecks } from './cases/hold-ledger.ts';
 import { idempotencyChecks } from './cases/idempotency.ts';
 import { jsonChecks } from './cases/json.ts';
 import { casesOf, type SharedCase } from './cases/list.ts';
 import { queryChecks } from './cases/query.ts';
-import { type Check, Stand } from './cases/stand.ts';
+import { elsewhereChecks, inPart, outOfScope } from './cases/scope.ts';
+import { ssrfChecks } from './cases/ssrf.ts';
+import { type CaseChecks, on, Stands } from './cases/stands.ts';
+import { tenantChecks } from './cases/tenant.ts';
+import { wireChecks } from './cases/wire.ts';
 
-/** The kinds that the metered road decides. */
-const moneyKinds = ['hold-ledger', 'idempotency', 'json', 'query', 'retry'];
+/** The tables; no id may be in two of them. */
+const tables: readonly CaseChecks[] = [
+  on('quick', { ...holdLedgerChecks, ...idempotencyChecks, ...queryChecks }),
+  on('calm', jsonChecks),
+  wireChecks,
+  ssrfChecks,
+  tenantChecks,
+  capacityChecks,
+  elsewhereChecks,
+];
+const checks: CaseChecks = Object.assign({}, ...tables);
 
-const checks: Readonly<Record<string, Check>> = {
-  ...holdLedgerChecks,
-  ...idempotencyChecks,
-  ...jsonChecks,
-  ...queryChecks,
-};
+/** What was asked for; `null`: all. */
+interface Asked {
+  readonly kinds: readonly string[] | null;
+  readonly ids: readonly string[];
+}
 
-/** The kinds that were asked for: `--kinds a,b` or `--kinds=a,b`. */
-function kindsOf(args: readonly string[]): readonly string[] {
+/** `--kinds a,b` or `--kinds=a,b`, and ids. */
+function askedBy(args: readonly string[]): Asked {
+  const ids = args.filter((arg) => /^C\d+$/.test(arg));
   const at = args.findIndex((arg) => arg === '--kinds' || arg.startsWith('--kinds='));
-  if (at < 0) return moneyKinds;
+  if (at < 0) return { kinds: null, ids };
   const given = args[at]?.split('=')[1] ?? args[at + 1] ?? '';
-  return given.split(',').filter(Boolean);
+  return { kinds: given.split(',').filter(Boolean), ids };
 }
 
-interface Stands {
-  readonly quick: Stand;
-  readonly calm: Stand;
-}
-
-function rowOf({ quick, calm }: Stands, { id, kind, right }: SharedCase): Row {
+function rowOf(stands: Stands, { id, kind, right }: SharedCase): Row {
   const check = checks[id];
-  const stand = id in jsonChecks ? calm : quick;
   return {
     name: `${id} (${kind}): ${right}`,
     run: async () => {
-      if (check === undefined) throw new Error('this case has no check');
-      return check(stand);
+      if (check === undefined) throw new Error('this case has neither a check nor a reason');
+      return check(stands);
     },
   };
 }
 
 /** A check whose case is gone from the list would hold nothing together. */
-const complete = (found: readonly SharedCase[], kinds: readonly string[]): Row => ({
-  name: 'the list and the checks name the same cases',
+const complete = (listed: readonly SharedCase[], { kinds, ids }: Asked): Row => ({
+  name: 'every case has a check or a reason why it has none, not both; no other has one',
   run: async () => {
-    if (moneyKinds.some((kind) => !kinds.includes(kind))) return 'not all kinds asked for';
-    const listed = new Set(found.map(({ id }) => id));
+    const known = new Set(listed.map(({ id }) => id));
+    const all = [...tables.flatMap((table) => Object.keys(table)), ...Object.keys(outOfScope)];
+    const twice = all.filter((id, at) => all.indexOf(id) !== at);
+    same(twice, [], 'cases that are in two tables');
     same(
-      Object.keys(checks).filter((id) => !listed.has(id)),
+      [...known].filter((id) => !all.includes(id)),
       [],
-      'checks without a case',
+      'cases that are in none',
     );
-    return `${found.length} cases`;
+    same(
+      [...all, ...Object.keys(inPart), ...ids].filter((id) => !known.has(id)),
+      [],
+      'ids that are no case',
+    );
+    const kindsKnown = new Set(listed.map(({ kind }) => kind));
+    same(
+      (kinds ?? []).filter((kind) => !kindsKnown.has(kind)),
+      [],
+      'kinds without a case',
+    );
+    return `${known.size} cases, ${Object.keys(outOfScope).length} out of scope`;
   },
 });
 
@@ -81,11 +102,14 @@ const unreadable = (why: string): Staged => ({
   dispose: async () => undefined,
 });
 
-const withoutList: readonly SharedCase[] = Object.keys(checks).map((id) => ({
-  id,
-  kind: 'without the list',
-  right: 'its check holds',
-}));
+const withoutList: readonly SharedCase[] = [...Object.keys(checks), ...Object.keys(outOfScope)]
+  .sort()
+  .map((id) => ({ id, kind: 'without the list', right: 'its check holds' }));
+
+const reasons = (of: Readonly<Record<string, string>>): string =>
+  Object.entries(of)
+    .map(([id, why]) => `${id} (${why})`)
+    .join('; ');
 
 async function stage({
   short,
@@ -94,13 +118,15 @@ async function stage({
   readonly short: boolean;
   readonly args: readonly string[];
 }): Promise<Staged> {
-  const kinds = kindsOf(args);
-  const listed = casesOf(kinds);
-  if (typeof listed === 'string' && !short) return unreadable(listed);
-  const found = typeof listed === 'string' ? withoutList : listed;
-  const only = args.filter((arg) => /^C\d+$/.test(arg));
-  const chosen = found.filter(({ id }) => only.length === 0 || only.includes(id));
-  const stands = { quick: await Stand.start('quick'), calm: await Stand.start('calm') };
+  const asked = askedBy(args);
+  const read = casesOf(null);
+  if (typeof read === 'string' && !short) return unreadable(read);
+  const listed = typeof read === 'string' ? withoutList : read;
+  const chosen = listed
+    .filter(({ kind }) => asked.kinds === null || asked.kinds.includes(kind))
+    .filter(({ id }) => asked.ids.length === 0 || asked.ids.includes(id))
+    .filter(({ id }) => outOfScope[id] === undefined);
+  const stands = new Stands();
   let shown = 0;
   const rows = chosen
     .map((one) => rowOf(stands, one))
@@ -113,12 +139,11 @@ async function stage({
       },
     }));
   return {
-    rows: [...rows, complete(found, kinds)],
-    figure: () => `${shown} of ${chosen.length} cases of ${kinds.join(', ')} hold`,
-    dispose: async () => {
-      await stands.quick.dispose();
-      await stands.calm.dispose();
-    },
+    rows: [...rows, complete(listed, asked)],
+    figure: () =>
+      `${shown} of ${chosen.length} cases hold\n` +
+      `out of scope: ${reasons(outOfScope)}\nin part, without: ${reasons(inPart)}`,
+    dispose: () => stands.dispose(),
   };
 }
 

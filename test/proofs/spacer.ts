@@ -29,6 +29,7 @@ async function stage(): Promise<Staged> {
 
 export const proof: Proof = {
   name: 'spacer',
-  title: 'calls that come at once reach a vendor in its declared rate; nobody is refused for it who need not be',
+  title:
+    'calls that come at once reach a vendor in its declared rate; nobody is refused for it who need not be',
   stage,
 };

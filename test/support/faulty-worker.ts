@@ -8,7 +8,7 @@
 import type { Bindings } from '../../src/env';
 import worker from '../../src/worker';
 
-export { OrgLedger } from '../../src/worker';
+export { MetricsHub, OrgLedger, OverflowBudget, ProviderCapacity } from '../../src/worker';
 
 type Mode = 'ok' | 'fails' | 'hangs';
 

@@ -66,7 +66,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const {
     started: workerd,
     output,
-    forget,
+    close,
   } = await withOwnLog(() =>
     startWorkerd({
       bundle: options.bundle ?? 'dist/worker.js',
@@ -86,7 +86,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       callManagement({ port: ports[isolate] as number, key, method, path, body }),
     db: workerd.db,
     cron: workerd.cron,
-    dispose: () => workerd.dispose().finally(forget),
+    dispose: () => workerd.dispose().finally(close),
     pid: () => workerdPid(process.pid),
   };
 }

@@ -35,15 +35,16 @@ export const fastBreaker: Limits = {
 };
 
 /** Where limits live. */
-const limitsFiles = ['limits.ts', 'limits-money.ts', 'limits-capacity.ts'].map((name) => resolve('src/base', name));
+const limitsFiles = ['limits.ts', 'limits-money.ts', 'limits-capacity.ts'].map((name) =>
+  resolve('src/base', name),
+);
 
 const declared = (name: string): RegExp => new RegExp(`^export const ${name} = [^;]+;$`, 'gm');
 
 /** The text of a file of limits with the values of those that it declares. */
 function withLimits(text: string, limits: Limits): string {
   return Object.entries(limits).reduce(
-    (before, [name, value]) =>
-      before.replace(declared(name), `export const ${name} = ${value};`),
+    (before, [name, value]) => before.replace(declared(name), `export const ${name} = ${value};`),
     text,
   );
 }

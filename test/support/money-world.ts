@@ -37,7 +37,8 @@ export interface MoneyWorldOptions {
   readonly limits?: Limits;
   /** A bundle that is there already; not with `limits`. */
   readonly bundle?: string;
-  readonly bindings?: Record<string, string>;
+  /** A function gets the origin's authority. */
+  readonly bindings?: Record<string, string> | ((authority: string) => Record<string, string>);
   /** Bindings that name the origin. */
   readonly bindingsAt?: (authority: string) => Record<string, string>;
   /** Further platform settings. */
@@ -155,7 +156,9 @@ async function begun(
     persist: `${folder}/state`,
     bindings: {
       PLATFORM_SETTINGS: JSON.stringify({ [labSetting]: labKey, ...options.settings }),
-      ...options.bindings,
+      ...(typeof options.bindings === 'function'
+        ? options.bindings(origin.authority)
+        : options.bindings),
       ...options.bindingsAt?.(origin.authority),
     },
     ...(bundle === undefined ? {} : { bundle }),

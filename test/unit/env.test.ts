@@ -34,9 +34,21 @@ describe('PLATFORM_ACCOUNTS', () => {
     ['no setting', { contactout: { b: {} } }, 'contactout/b names no setting'],
     ['the label of the primary', { contactout: { primary: { CO_KEY: 'x' } } }, 'no usable label'],
     ['a label with other letters', { contactout: { 'B#1': { CO_KEY: 'x' } } }, 'no usable label'],
-    ['a primary that is not set', { contactout: { b: { NONE: 'x' } } }, 'which the primary account lacks'],
-    ['the value of the primary', { contactout: { b: { CO_KEY: 'co-primary' } } }, 'the same CO_KEY'],
-    ['the value of another', { contactout: { b: { CO_KEY: 'x' }, c: { CO_KEY: 'x' } } }, 'the same CO_KEY'],
+    [
+      'a primary that is not set',
+      { contactout: { b: { NONE: 'x' } } },
+      'which the primary account lacks',
+    ],
+    [
+      'the value of the primary',
+      { contactout: { b: { CO_KEY: 'co-primary' } } },
+      'the same CO_KEY',
+    ],
+    [
+      'the value of another',
+      { contactout: { b: { CO_KEY: 'x' }, c: { CO_KEY: 'x' } } },
+      'the same CO_KEY',
+    ],
     ['more than accountsMax', { contactout: many }, `more than ${accountsMax}`],
   ])('%s is a start error', (_, accounts, says) => {
     expect(() => parse(accounts)).toThrow(says);
@@ -51,6 +63,9 @@ describe('PLATFORM_ACCOUNTS', () => {
 
 describe('PROVIDER_RATE_ENFORCE', () => {
   it('is a list of buckets', () => {
-    expect(parse({}, { PROVIDER_RATE_ENFORCE: 'Strict, a.b' }).rateEnforced).toEqual(['strict', 'a.b']);
+    expect(parse({}, { PROVIDER_RATE_ENFORCE: 'Strict, a.b' }).rateEnforced).toEqual([
+      'strict',
+      'a.b',
+    ]);
   });
 });

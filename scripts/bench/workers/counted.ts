@@ -1,10 +1,28 @@
 /**
- * The gateway's own bundle with counters around its ledgers: how many objects it calls, and what a batch carries. For counts only, never for
- * times. `GET /bench-counts` tells them. Promises: nothing of the gateway is replaced; the class is the bundle's, extended.
+ * The gateway's own bundle with counters around its objects: how many calls of each class it makes, what a batch of the ledger carries, which
+ * calls of a provider's object only read the view. For counts only, never for times. `GET /bench-counts` tells them.
+ * Promises: nothing of the gateway is replaced; the classes are the bundle's, extended.
  */
-import gateway, { OrgLedger as Ledger } from '../../../src/worker';
+import gateway, {
+  ProviderCapacity as Capacity,
+  OrgLedger as Ledger,
+  type MetricsHub,
+  type OverflowBudget,
+} from '../../../src/worker';
 
-const counts = { stubs: 0, batches: 0, batchesWithPlaces: 0, places: 0, ends: 0 };
+export { MetricsHub, OverflowBudget } from '../../../src/worker';
+
+const counts = {
+  ledger: 0,
+  capacity: 0,
+  overflowBudget: 0,
+  metrics: 0,
+  capacityViews: 0,
+  batches: 0,
+  batchesWithPlaces: 0,
+  places: 0,
+  ends: 0,
+};
 
 export class OrgLedger extends Ledger {
   override applyPacked(
@@ -19,25 +37,50 @@ export class OrgLedger extends Ledger {
   }
 }
 
+export class ProviderCapacity extends Capacity {
+  override view(): ReturnType<Capacity['view']> {
+    counts.capacityViews += 1;
+    return super.view();
+  }
+}
+
 interface Bindings {
   readonly LEDGER: DurableObjectNamespace<Ledger>;
+  readonly CAPACITY: DurableObjectNamespace<Capacity>;
+  readonly OVERFLOW_BUDGET: DurableObjectNamespace<OverflowBudget>;
+  readonly METRICS: DurableObjectNamespace<MetricsHub>;
 }
+
+type Class = 'ledger' | 'capacity' | 'overflowBudget' | 'metrics';
 
 let counted: { readonly from: Bindings; readonly to: Bindings } | null = null;
 
 /** A call of an object needs a fresh stub: who counts stubs counts calls. */
+function countingOne<T extends Rpc.DurableObjectBranded>(
+  of: Class,
+  namespace: DurableObjectNamespace<T>,
+): DurableObjectNamespace<T> {
+  const counting = {
+    idFromName: (name: string) => namespace.idFromName(name),
+    get: (...args: Parameters<typeof namespace.get>) => {
+      counts[of] += 1;
+      return namespace.get(...args);
+    },
+  };
+  return counting as unknown as DurableObjectNamespace<T>;
+}
+
 function counting(bindings: Bindings): Bindings {
   if (counted?.from === bindings) return counted.to;
-  const { LEDGER } = bindings;
-  const ledger = {
-    idFromName: (name: string) => LEDGER.idFromName(name),
-    get: (...args: Parameters<typeof LEDGER.get>) => {
-      counts.stubs += 1;
-      return LEDGER.get(...args);
-    },
-  } as unknown as DurableObjectNamespace<Ledger>;
-  counted = { from: bindings, to: { ...bindings, LEDGER: ledger } };
-  return counted.to;
+  const to = {
+    ...bindings,
+    LEDGER: countingOne('ledger', bindings.LEDGER),
+    CAPACITY: countingOne('capacity', bindings.CAPACITY),
+    OVERFLOW_BUDGET: countingOne('overflowBudget', bindings.OVERFLOW_BUDGET),
+    METRICS: countingOne('metrics', bindings.METRICS),
+  };
+  counted = { from: bindings, to };
+  return to;
 }
 
 type Handler = {

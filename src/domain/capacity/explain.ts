@@ -207,13 +207,14 @@ function asides(
   question: ExplainQuestion,
   cause: Cause | null,
 ): readonly string[] {
+  const also = cause === null ? 'Locked, but not for this call' : 'Locked as well';
   const others = state.locks.filter(({ id }) => id !== cause?.lockId).map(({ key }) => key);
   const waiting = state.strikes.map(
     ({ key, kind, atMs }) =>
       `One ${kind} strike on ${key} at ${at(atMs)} waits for a second one until ${at(atMs + strikeWindowMs)}.`,
   );
   return [
-    ...(others.length === 0 ? [] : [`Locked as well: ${others.slice(0, 10).join(', ')}.`]),
+    ...(others.length === 0 ? [] : [`${also}: ${others.slice(0, 10).join(', ')}.`]),
     ...waiting.slice(0, 3),
     ...readingAside(state, question),
   ];

@@ -3,7 +3,16 @@ import { costOf, newCase } from '../../support/money-world.ts';
 import { refuses, silent, type VendorCall } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
 import type { RawAnswer } from '../../support/raw-client.ts';
-import { broke, intervalMs, isolateCount, isOut, spacingMs, type Stand, viewMs, well } from './stand.ts';
+import {
+  broke,
+  intervalMs,
+  isOut,
+  isolateCount,
+  type Stand,
+  spacingMs,
+  viewMs,
+  well,
+} from './stand.ts';
 
 type Named = readonly [name: string, run: (stand: Stand) => Promise<string | void>];
 
@@ -47,9 +56,16 @@ const dryUnderCrowd: Named = [
     const earlier = stand.hits('dry', startedAtMs).filter(({ atMs }) => atMs < settledAtMs).length;
     const times = stand.hits('dry', settledAtMs).map(({ atMs }) => atMs);
     const most = mostInAnInterval(times);
-    holds(most <= 1, `${most} hits in one interval: ${times.map((t) => Math.round(t - settledAtMs))}`);
+    holds(
+      most <= 1,
+      `${most} hits in one interval: ${times.map((t) => Math.round(t - settledAtMs))}`,
+    );
     holds(times.length >= 3, `only ${times.length} probes in 6 intervals`);
-    same(wet.filter(({ status }) => status !== 200).length, 0, 'calls of the other vendor that failed');
+    same(
+      wet.filter(({ status }) => status !== 200).length,
+      0,
+      'calls of the other vendor that failed',
+    );
     const out = dry.filter(isOut);
     holds(out.length > 1_000, `only ${out.length} refusals`);
     for (const tenant of stand.tenants) same((await tenant.ended()).held, 0, 'held');
@@ -67,11 +83,18 @@ const recovery: Named = [
     await stand.pass(intervalMs + 2 * viewMs);
     const seen = await stop();
     const [first] = stand.hits('dry', sinceMs);
-    holds(first !== undefined && first.atMs - sinceMs <= intervalMs * 1.5, 'no probe within one interval');
+    holds(
+      first !== undefined && first.atMs - sinceMs <= intervalMs * 1.5,
+      'no probe within one interval',
+    );
     const last = await Promise.all(
       Array.from({ length: isolateCount }, (_, isolate) => stand.call('dry.a', { isolate })),
     );
-    same(last.map(({ status }) => status), Array(isolateCount).fill(200), 'after it, by isolate');
+    same(
+      last.map(({ status }) => status),
+      Array(isolateCount).fill(200),
+      'after it, by isolate',
+    );
     return `served again after ${Math.round((first?.atMs ?? 0) - sinceMs)} ms, ${seen.length} calls`;
   },
 ];
@@ -83,7 +106,9 @@ async function nextProbe(stand: Stand, sinceMs: number): Promise<VendorCall> {
 }
 
 /** Calls until the vendor is reached: that one is the probe. */
-async function probing(stand: Stand): Promise<{ probe: VendorCall; client: { reset(): void; close(): void } }> {
+async function probing(
+  stand: Stand,
+): Promise<{ probe: VendorCall; client: { reset(): void; close(): void } }> {
   const sinceMs = performance.now();
   for (;;) {
     const client = await stand.tenant().open('dry.a', { caseId: newCase(), isolate: 1 });
@@ -103,28 +128,30 @@ const lostProbes: readonly Named[] = (
     ['is answered 404', refuses('404 Not Found'), 'stay'],
     ['is answered 422', refuses('422 Unprocessable Entity'), 'stay'],
   ] as const
-).map(([how, plan, client]): Named => [
-  `C071: a probe that ${how}: another one after the interval, its 2xx opens the lock`,
-  async (stand) => {
-    stand.vendor('dry', broke);
-    await stand.lock('dry.a');
-    stand.vendor('dry', plan);
-    const lost = await probing(stand);
-    const lostAtMs = performance.now();
-    if (client === 'reset') lost.client.reset();
-    stand.vendor('dry', well);
-    const next = await probing(stand);
-    const afterMs = performance.now() - lostAtMs;
-    holds(afterMs >= intervalMs * 0.8, `the next probe came after ${Math.round(afterMs)} ms`);
-    await stand.pass(viewMs / 4);
-    const answer = await stand.call('dry.a', { isolate: 1 });
-    same(answer.status, 200, 'after the probe');
-    next.client.close();
-    lost.client.close();
-    await stand.pass(viewMs * 1.2);
-    return `the next one after ${Math.round(afterMs)} ms`;
-  },
-]);
+).map(
+  ([how, plan, client]): Named => [
+    `C071: a probe that ${how}: another one after the interval, its 2xx opens the lock`,
+    async (stand) => {
+      stand.vendor('dry', broke);
+      await stand.lock('dry.a');
+      stand.vendor('dry', plan);
+      const lost = await probing(stand);
+      const lostAtMs = performance.now();
+      if (client === 'reset') lost.client.reset();
+      stand.vendor('dry', well);
+      const next = await probing(stand);
+      const afterMs = performance.now() - lostAtMs;
+      holds(afterMs >= intervalMs * 0.8, `the next probe came after ${Math.round(afterMs)} ms`);
+      await stand.pass(viewMs / 4);
+      const answer = await stand.call('dry.a', { isolate: 1 });
+      same(answer.status, 200, 'after the probe');
+      next.client.close();
+      lost.client.close();
+      await stand.pass(viewMs * 1.2);
+      return `the next one after ${Math.round(afterMs)} ms`;
+    },
+  ],
+);
 
 const isolateDies: Named = [
   'C071: the isolate of a probe dies (kill -9): the lock is still there, another probe after the interval opens it',
@@ -149,8 +176,14 @@ const burst: Named = [
   async (stand) => {
     stand.vendor('wet', broke);
     const five = () =>
-      Promise.all(Array.from({ length: 5 }, (_, at) => stand.call('wet.b', { isolate: at % isolateCount })));
-    same((await five()).map(({ status }) => status), Array(5).fill(402), 'the burst');
+      Promise.all(
+        Array.from({ length: 5 }, (_, at) => stand.call('wet.b', { isolate: at % isolateCount })),
+      );
+    same(
+      (await five()).map(({ status }) => status),
+      Array(5).fill(402),
+      'the burst',
+    );
     stand.vendor('wet', well);
     same((await stand.call('wet.b')).status, 200, 'a 2xx between');
     await stand.pass(spacingMs * 1.2);
@@ -173,7 +206,10 @@ const burst: Named = [
 const quota: Named = [
   'C076: a quota locks its endpoint only',
   async (stand) => {
-    const body = { errors: [{ details: 'You have reached the limit per billing period' }], message: 'You have reached the limit per billing period' };
+    const body = {
+      errors: [{ details: 'You have reached the limit per billing period' }],
+      message: 'You have reached the limit per billing period',
+    };
     stand.vendor('hunter', refuses('429 Too Many Requests', body));
     await stand.lock('hunter.a');
     stand.vendor('hunter', well);
@@ -186,14 +222,24 @@ const callerFaults: Named = [
   'C073: malformed requests and edge blocks of one tenant strike nothing',
   async (stand) => {
     stand.vendor('wet', well);
-    const faults = ['400 Bad Request', '404 Not Found', '413 Payload Too Large', '422 Unprocessable Entity', '401 Unauthorized', '500 Internal Server Error', '503 Service Unavailable'];
+    const faults = [
+      '400 Bad Request',
+      '404 Not Found',
+      '413 Payload Too Large',
+      '422 Unprocessable Entity',
+      '401 Unauthorized',
+      '500 Internal Server Error',
+      '503 Service Unavailable',
+    ];
     for (let round = 0; round < 3; round += 1) {
       for (const status of faults) {
         stand.vendor('wet', refuses(status, { error: 'no' }));
         await stand.call('wet.a', { of: 1 });
       }
       stand.vendor('wet', (call) =>
-        call.write('HTTP/1.1 403 Forbidden\r\ncf-mitigated: challenge\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\n<p>x<'),
+        call.write(
+          'HTTP/1.1 403 Forbidden\r\ncf-mitigated: challenge\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\n<p>x<',
+        ),
       );
       await stand.call('wet.a', { of: 1 });
       await stand.pass(spacingMs * 1.2);
@@ -202,7 +248,11 @@ const callerFaults: Named = [
     const good = await Promise.all(
       Array.from({ length: isolateCount }, (_, isolate) => stand.call('wet.a', { of: 2, isolate })),
     );
-    same(good.map(({ status }) => status), Array(isolateCount).fill(200), "another tenant's calls");
+    same(
+      good.map(({ status }) => status),
+      Array(isolateCount).fill(200),
+      "another tenant's calls",
+    );
   },
 ];
 
@@ -231,13 +281,18 @@ const accounts: Named = [
       await stand.pass(spacingMs / 3);
     }
     // An isolate learns what it does not know from the first call on.
-    for (let isolate = 0; isolate < isolateCount; isolate += 1) await stand.call('twin.a', { isolate });
+    for (let isolate = 0; isolate < isolateCount; isolate += 1)
+      await stand.call('twin.a', { isolate });
     await stand.pass(viewMs / 4);
     const sinceMs = performance.now();
     const seen = await Promise.all(
       Array.from({ length: 40 }, (_, at) => stand.call('twin.a', { isolate: at % isolateCount })),
     );
-    same(seen.filter(({ status }) => status !== 200).length, 0, 'calls that the second account did not serve');
+    same(
+      seen.filter(({ status }) => status !== 200).length,
+      0,
+      'calls that the second account did not serve',
+    );
     same([...new Set(stand.hits('twin', sinceMs).map((a) => a.account))], ['b'], 'accounts used');
     stand.vendor('twin#b', broke);
     await stand.lock('twin.a');

@@ -32,8 +32,17 @@ export interface Arrival {
   readonly call: VendorCall;
 }
 
-const endpoints = [row('a', 'POST', `cost: ${perCall}`), row('b', 'POST', `cost: ${perCall}`), row('free', 'POST', 'cost: { kind: free }')];
-const settings = { DRY_KEY: 'dry-key-0123456789', WET_KEY: 'wet-key-0123456789', TWIN_KEY: 'twin-key-0123456789', HUNTER_KEY: 'hunter-key-0123456789' };
+const endpoints = [
+  row('a', 'POST', `cost: ${perCall}`),
+  row('b', 'POST', `cost: ${perCall}`),
+  row('free', 'POST', 'cost: { kind: free }'),
+];
+const settings = {
+  DRY_KEY: 'dry-key-0123456789',
+  WET_KEY: 'wet-key-0123456789',
+  TWIN_KEY: 'twin-key-0123456789',
+  HUNTER_KEY: 'hunter-key-0123456789',
+};
 export const twinKeys = { primary: settings.TWIN_KEY, b: 'twin-second-0123456789' };
 
 export class Stand {
@@ -61,7 +70,8 @@ export class Stand {
       providers,
     });
     const tenants: MoneyTenant[] = [];
-    for (let i = 0; i < 5; i += 1) tenants.push(await world.tenant({ name: `T${i}`, topUpMicros: 1e9 }));
+    for (let i = 0; i < 5; i += 1)
+      tenants.push(await world.tenant({ name: `T${i}`, topUpMicros: 1e9 }));
     return new Stand(world, tenants);
   }
 

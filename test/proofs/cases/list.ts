@@ -19,8 +19,8 @@ function casesFile(): string {
   return isFolder ? path.join(place, 'cases.jsonl') : place;
 }
 
-/** The cases of these kinds, in the order of the list; a text says why there are none. */
-export function casesOf(kinds: readonly string[]): readonly SharedCase[] | string {
+/** The cases of these kinds (`null`: all), in the order of the list; a text says why there are none. */
+export function casesOf(kinds: readonly string[] | null): readonly SharedCase[] | string {
   const file = casesFile();
   if (!existsSync(file))
     return `there is no ${path.relative('.', file)}: set WEIR_CASES to the folder of cases.jsonl`;
@@ -28,5 +28,5 @@ export function casesOf(kinds: readonly string[]): readonly SharedCase[] | strin
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map((line) => JSON.parse(line) as SharedCase);
-  return all.filter(({ kind }) => kinds.includes(kind));
+  return kinds === null ? all : all.filter(({ kind }) => kinds.includes(kind));
 }

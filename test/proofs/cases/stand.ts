@@ -53,6 +53,16 @@ const rows = [
       ends: [{ kind: data, text: '[DONE]' }]`,
   ),
   row('search', 'GET', `cost: ${perCall(1)}`, '/search?type=b'),
+  row('gone', 'DELETE', `cost: ${perCall(40)}`),
+  row(
+    'rows',
+    'GET',
+    `parameters:
+      - { in: path, name: id, type: string, required: true, description: site }
+      - { in: path, name: email, type: string, required: true, description: person }
+    cost: ${perCall(1)}`,
+    '/sites/{id}/rows/{email}',
+  ),
   row(
     'strict',
     'GET',

@@ -11,7 +11,7 @@ import type { Packed } from '../../../src/domain/ledger/wire';
 import type { Bindings } from '../../../src/env';
 import worker from '../../../src/worker';
 
-export { OrgLedger } from '../../../src/worker';
+export { MetricsHub, OrgLedger, OverflowBudget, ProviderCapacity } from '../../../src/worker';
 
 type Namespace = DurableObjectNamespace<OrgLedger>;
 type Stub = DurableObjectStub<OrgLedger>;

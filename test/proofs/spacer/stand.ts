@@ -47,7 +47,9 @@ export class Stand {
         const more = `rate: { limit: ${limit}, window_s: ${windowMs / 1000} }\n`;
         return providerFile(slug, { authority, setting: settingOf(slug), more, endpoints });
       }),
-      ...plain.map((slug) => providerFile(slug, { authority, setting: settingOf(slug), endpoints })),
+      ...plain.map((slug) =>
+        providerFile(slug, { authority, setting: settingOf(slug), endpoints }),
+      ),
     ];
     const settings = Object.fromEntries(
       [...names, ...plain].map((slug) => [settingOf(slug), `${slug}-key-0123456789`]),
@@ -64,6 +66,11 @@ export class Stand {
   /** What a vendor without a declared rate does. */
   vendor(name: string, plan: Plan): void {
     this.#plans.set(name, plan);
+  }
+
+  /** Lets time pass that is part of a case. */
+  async pass(ms: number): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, ms));
   }
 
   times(name: string): readonly number[] {
@@ -100,11 +107,13 @@ export class Stand {
 }
 
 /** A 429 that says to wait. */
-export const burstOf = (retryAfter: string, body: object = { error: 'slow down' }): Plan => (call) =>
-  call.write(
-    reply(
-      '429 Too Many Requests',
-      ['Content-Type: application/json', `Retry-After: ${retryAfter}`],
-      JSON.stringify(body),
-    ),
-  );
+export const burstOf =
+  (retryAfter: string, body: object = { error: 'slow down' }): Plan =>
+  (call) =>
+    call.write(
+      reply(
+        '429 Too Many Requests',
+        ['Content-Type: application/json', `Retry-After: ${retryAfter}`],
+        JSON.stringify(body),
+      ),
+    );

@@ -3,13 +3,14 @@
  * Promises: every credential and every planted text is made up and occurs nowhere else, so that one that gets out is found.
  * Called by `stand.ts` and `rows.ts`.
  */
-import { withheldNote } from '../../../src/domain/capacity/note.ts';
 import { perCall, providerFile, row } from '../../support/money-world-catalog.ts';
 import { type Plan, silent } from '../../support/priced-origin.ts';
 import { reply } from '../../support/recording-origin.ts';
 
 /** Stands in error bodies of vendors; must never be stored, shown or printed. */
 export const planted = 'planted-vendor-text-4711';
+/** What stands instead of a note that looks like a credential. */
+export const withheldNote = '(withheld: looks like a credential)';
 /** Looks like a credential. */
 const keyLike = `${'sk'}_proof_${'q7Rk2'.repeat(4)}`;
 
@@ -150,8 +151,8 @@ export const vendors = (movedTo: string): readonly Vendor[] => [
   },
 ];
 
-/** Vendors whose kind of account no code knows. */
-export const unclassified = ['gone', 'strange', 'unread'];
+/** Vendors whose kind of account no code knows; `lab` is the one that every money world has. */
+export const unclassified = ['gone', 'lab', 'strange', 'unread'];
 
 export const settingOf = (slug: string): string => `${slug.toUpperCase()}_KEY`;
 export const keyOf = (slug: string): string => `${slug}-key-planted-0123456789`;

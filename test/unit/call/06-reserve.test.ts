@@ -22,7 +22,7 @@ import {
   tenant,
   upstream,
 } from './calls';
-import { capacityPorts } from './capacity-ports';
+import { capacityPorts, NotedCapacity } from './capacity-ports';
 import { NotedDesk, placed } from './desk';
 
 type Answer = ConstructorParameters<typeof NotedDesk>[0];
@@ -37,10 +37,12 @@ async function run(parts: Partial<AuthorizedCall>, answer: Answer = placed) {
   const desk = new NotedDesk(answer);
   const background = backgroundOf();
   const call = authorized(parts);
-  const result = await reserve(call, { ...capacityPorts(), desk, replayBodies: null }, background);
+  const capacity = new NotedCapacity();
+  const ports = { ...capacityPorts(capacity), desk, replayBodies: null };
+  const result = await reserve(call, ports, background);
   const money = result.ok && 'money' in result.value ? result.value.money : null;
   if (money !== null) opened.push(money);
-  return { call, desk, background, result, money };
+  return { call, desk, background, result, money, asked: capacity.asked };
 }
 
 const onPlatform = (row: Partial<CatalogEndpoint>, parts: Partial<AuthorizedCall> = {}) => ({
@@ -373,9 +375,10 @@ describe('a key with a call cap', () => {
   });
 
   it.each(['ledger_busy', 'ledger_unavailable'] as const)(
-    'passes uncounted where the ledger says %s',
+    'passes where the ledger says %s, which is counted',
     async (outcome) => {
-      const { result, call, background } = await run(capped, { outcome, retryAfterMs: 1 });
+      const { result, call, background, asked } = await run(capped, { outcome, retryAfterMs: 1 });
+      expect(asked).toEqual([['failOpen', 'call_cap']]);
       expect(result).toEqual(ok({ ...call, money: null }));
       await Promise.all(background.work);
     },

@@ -183,7 +183,15 @@ export const entryOf = (
 export const catalogCall = (
   row: Partial<CatalogEndpoint> = {},
   parts: Partial<CatalogCall> = {},
-): CatalogCall => ({ entry: entryOf(row), tier: 4, path: '/search', callersQuery: null, accounts: [account()], hasRoute: false, ...parts });
+): CatalogCall => ({
+  entry: entryOf(row),
+  tier: 4,
+  path: '/search',
+  callersQuery: null,
+  accounts: [account()],
+  hasRoute: false,
+  ...parts,
+});
 
 /** One of the operator's accounts there. */
 export const account = (label = 'primary', parts: Partial<Upstream> = {}): AccountRung => ({

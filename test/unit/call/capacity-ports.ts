@@ -1,13 +1,9 @@
 /** Capacity for the stage tests: a view by hand, and a note of what was asked and told. */
 import type { Overflow } from '../../../src/call/branch-overflow';
 import type { CapacityPorts } from '../../../src/call/capacity';
-import type {
-  CapacityView,
-  ProbeGrant,
-  SlotAnswer,
-} from '../../../src/domain/capacity/operations';
-import type { Capacity } from '../../../src/ports/capacity';
+import type { CapacityView, ProbeGrant, SlotAnswer } from '../../../src/domain/capacity/operations';
 import type { PeekAnswer } from '../../../src/domain/ledger/operations';
+import type { Capacity } from '../../../src/ports/capacity';
 import { startMs } from './calls';
 import { catalogPorts } from './catalog-ports';
 
@@ -102,12 +98,14 @@ export function capacityPorts(
 ): CapacityPorts & {
   readonly sleep: (ms: number) => Promise<void>;
   readonly peek: () => Promise<PeekAnswer>;
+  readonly failOpen: (what: string) => void;
 } {
   return {
     capacity,
     catalog: catalogPorts(null).ports.catalog,
     rateEnforced: new Set(),
     nowMs: () => startMs,
+    failOpen: (what) => void capacity.asked.push(['failOpen', what]),
     sleep: async (ms) => void capacity.asked.push(['sleep', ms]),
     peek: async () => {
       capacity.asked.push(['peek']);

@@ -4,11 +4,35 @@ import { probeIntervalMs, spacerWaitMsMax } from '../../../src/base/limits-capac
 import { reserve } from '../../../src/call/06-reserve';
 import { guard } from '../../../src/call/07-guard';
 import type { CatalogCall } from '../../../src/call/call';
-import { admitCapacity, noteAnswer, outRefusal, signalOf, takePlace, triggerOf } from '../../../src/call/capacity';
+import {
+  admitCapacity,
+  noteAnswer,
+  outRefusal,
+  signalOf,
+  takePlace,
+  triggerOf,
+} from '../../../src/call/capacity';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
+import type { Refusal } from '../../../src/domain/refusal';
 import { perCall } from '../domain/pricing/prices';
-import { account, answered, authorized, backgroundOf, catalogCall, noCredentials, reserved, scan, startMs } from './calls';
-import { capacityPorts, healthy, type KnownCapacity, locked, NotedCapacity } from './capacity-ports';
+import {
+  account,
+  answered,
+  authorized,
+  backgroundOf,
+  catalogCall,
+  noCredentials,
+  reserved,
+  scan,
+  startMs,
+} from './calls';
+import {
+  capacityPorts,
+  healthy,
+  type KnownCapacity,
+  locked,
+  NotedCapacity,
+} from './capacity-ports';
 import { near } from './catalog-ports';
 import { NotedDesk } from './desk';
 
@@ -18,7 +42,13 @@ const paid = (parts: Partial<CatalogCall> = {}) => catalogCall(row, parts);
 
 async function admit(known: KnownCapacity, catalog = paid(), key: string | null = null) {
   const capacity = new NotedCapacity(known);
-  const admitted = await admitCapacity(authorized({ catalog }), catalog, key, capacityPorts(capacity), backgroundOf());
+  const admitted = await admitCapacity(
+    authorized({ catalog }),
+    catalog,
+    key,
+    capacityPorts(capacity),
+    backgroundOf(),
+  );
   const labels = admitted.ok ? admitted.value.accounts.map(({ label }) => label) : admitted.error;
   return { labels, probe: admitted.ok ? admitted.value.probe : null, asked: capacity.asked };
 }
@@ -85,12 +115,17 @@ describe('a call is refused', () => {
       Object.values(views).map(async (view) => (await admit({ view }, catalog, 'k')).labels),
     );
     expect(found.filter((one) => Array.isArray(one))).toHaveLength(1);
-    expect(found.filter((one) => !Array.isArray(one))).toMatchObject([{ code: 'provider_capacity' }]);
+    expect(found.filter((one) => !Array.isArray(one))).toMatchObject([
+      { code: 'provider_capacity' },
+    ]);
   });
 });
 
 describe('stage 06 with an account that is out', () => {
-  const run = async (parts: Parameters<typeof authorized>[0], known = { outcome: 'fresh' } as Parameters<typeof capacityPorts>[1]) => {
+  const run = async (
+    parts: Parameters<typeof authorized>[0],
+    known = { outcome: 'fresh' } as Parameters<typeof capacityPorts>[1],
+  ) => {
     const capacity = new NotedCapacity({ view: locked('vendor') });
     const desk = new NotedDesk();
     const ports = { ...capacityPorts(capacity, known), desk, replayBodies: null };
@@ -98,7 +133,14 @@ describe('stage 06 with an account that is out', () => {
     return { result, desk, asked: capacity.asked };
   };
   const keyed = { headers: scan({ idempotencyKey: 'k' }) };
-  const answer = { status: 200, headers: [], body: new Uint8Array(), bodyRef: null, bodyBytes: 0, costMicros: 1 };
+  const answer = {
+    status: 200,
+    headers: [],
+    body: new Uint8Array(),
+    bodyRef: null,
+    bodyBytes: 0,
+    costMicros: 1,
+  };
 
   it('holds nothing', async () => {
     const { result, desk } = await run({});
@@ -126,7 +168,11 @@ describe('stage 06 with an account that is out', () => {
 
 describe('a place', () => {
   const rate = { limit: 30, windowMs: 1_000 };
-  const take = async (known: KnownCapacity, catalog: CatalogCall, enforced: readonly string[] = []) => {
+  const take = async (
+    known: KnownCapacity,
+    catalog: CatalogCall,
+    enforced: readonly string[] = [],
+  ) => {
     const capacity = new NotedCapacity(known);
     const ports = { ...capacityPorts(capacity), rateEnforced: new Set(enforced) };
     const call = reserved({ catalog, capacity: { accounts: catalog.accounts, probe: null } });
@@ -152,18 +198,33 @@ describe('a place', () => {
     const entry = { ...catalog.entry, provider: { ...catalog.entry.provider, ...ofProvider } };
     const slot = { outcome: 'go', account: 'b', waitMs: 120 } as const;
     const { taken, asked } = await take({ slot }, { ...catalog, entry }, [bucket]);
-    expect(taken).toMatchObject({ value: { account: { label: 'b' }, waitMs: 120, takenAt: 'vendor' } });
+    expect(taken).toMatchObject({
+      value: { account: { label: 'b' }, waitMs: 120, takenAt: 'vendor' },
+    });
     const candidates = [
       { account: 'primary', bucket },
       { account: 'b', bucket: `${bucket}#b` },
     ];
-    const op = { id: 'call_1', candidates, rate, waitMsMax: spacerWaitMsMax, isEnforced: true, isSpaced: true };
+    const op = {
+      id: 'call_1',
+      candidates,
+      rate,
+      waitMsMax: spacerWaitMsMax,
+      isEnforced: true,
+      isSpaced: true,
+    };
     expect(asked).toEqual([['take', 'vendor', op]]);
   });
 
   it('is refused with the wait of a full window', async () => {
-    const { taken } = await take({ slot: { outcome: 'refused', retryAfterMs: 700 } }, catalogCall({ ...row, rate }));
-    expect(taken).toEqual({ ok: false, error: { code: 'provider_rate_limited', provider: 'vendor', retryAfterMs: 700 } });
+    const { taken } = await take(
+      { slot: { outcome: 'refused', retryAfterMs: 700 } },
+      catalogCall({ ...row, rate }),
+    );
+    expect(taken).toEqual({
+      ok: false,
+      error: { code: 'provider_rate_limited', provider: 'vendor', retryAfterMs: 700 },
+    });
   });
 
   it('is not needed when nobody answers', async () => {
@@ -199,16 +260,27 @@ describe('a place', () => {
       sign: async () => new Uint8Array(32),
     };
     const guarded = await guard(call, ports, backgroundOf());
-    expect(guarded).toMatchObject({ value: { account: 'primary', smoothed: { waitMs: 40, resent: false } } });
+    expect(guarded).toMatchObject({
+      value: { account: 'primary', smoothed: { waitMs: 40, resent: false } },
+    });
     expect(capacity.asked.at(-1)).toEqual(['sleep', 40]);
   });
 });
 
 describe('an answer', () => {
-  const note = (status: number, body: string | null = null, parts: Parameters<typeof answered>[0] = {}) => {
+  const note = (
+    status: number,
+    body: string | null = null,
+    parts: Parameters<typeof answered>[0] = {},
+  ) => {
     const capacity = new NotedCapacity();
     const catalog = paid();
-    const call = answered({ catalog, account: 'b', answer: new Response(body, { status }), ...parts });
+    const call = answered({
+      catalog,
+      account: 'b',
+      answer: new Response(body, { status }),
+      ...parts,
+    });
     const signal = status < 400 ? null : signalOf(call, catalog, body, startMs);
     noteAnswer(call, catalog, signal, capacityPorts(capacity), backgroundOf());
     return capacity.asked;
@@ -216,7 +288,9 @@ describe('an answer', () => {
   const place = { id: 'call_1', account: 'b', endpointId: 'vendor.search' };
 
   it('402 strikes the account that answered', () => {
-    expect(note(402)).toEqual([['strike', 'vendor', { ...place, kind: 'balance', resetsInMs: null }]]);
+    expect(note(402)).toEqual([
+      ['strike', 'vendor', { ...place, kind: 'balance', resetsInMs: null }],
+    ]);
   });
 
   it('2xx is told with the probe that it was', () => {
@@ -232,22 +306,35 @@ describe('an answer', () => {
 
   it('C074: a phrase that the caller wrote strikes nothing', () => {
     const query = 'q=your+credit+balance+is+too+low%2C+insufficient_quota';
-    const body = '{"error":{"message":"bad prompt: your credit balance is too low, insufficient_quota"}}';
+    const body =
+      '{"error":{"message":"bad prompt: your credit balance is too low, insufficient_quota"}}';
     expect(note(400, body, { query })).toEqual([]);
   });
 });
 
 describe('what an aggregator may serve', () => {
+  const out: Refusal = {
+    code: 'provider_capacity',
+    provider: 'v',
+    endpointId: 'v.a',
+    reason: 'balance',
+    resetsAtMs: null,
+    retryAfterMs: 1,
+    alternatives: [],
+  };
+  const full: Refusal = { code: 'provider_rate_limited', provider: 'v', retryAfterMs: 1 };
+
   it.each([
-    ['provider_capacity', { kind: 'skip_direct' }],
-    ['provider_rate_limited', { kind: 'window' }],
-  ] as const)('%s', (code, trigger) => {
-    const refusal = { code, provider: 'v', endpointId: 'v.a', reason: 'balance', resetsAtMs: null, retryAfterMs: 1, alternatives: [] } as const;
+    [out, { kind: 'skip_direct' }],
+    [full, { kind: 'window' }],
+  ])('%o', (refusal, trigger) => {
     expect(triggerOf(refusal)).toEqual(trigger);
   });
 
   it('no other refusal', () => {
-    expect(triggerOf({ code: 'insufficient_balance', availableMicros: 0, requiredMicros: 1 })).toBeNull();
+    expect(
+      triggerOf({ code: 'insufficient_balance', availableMicros: 0, requiredMicros: 1 }),
+    ).toBeNull();
   });
 
   it('what failed there too is a 503 for an empty account, and nothing for a burst', () => {

@@ -14,7 +14,7 @@ import type { CatalogEntry } from '../../../src/ports/catalog';
 import type { CallRow, OpenCall } from '../../../src/ports/evidence';
 import type { ReplayBodies } from '../../../src/ports/replay-bodies';
 import { backgroundOf, key, noCredentials, startMs, tenant, token, upstream } from './calls';
-import { capacityPorts, noOverflow, type NotedCapacity } from './capacity-ports';
+import { capacityPorts, type NotedCapacity, noOverflow } from './capacity-ports';
 import { catalogPorts } from './catalog-ports';
 import { NotedDesk } from './desk';
 

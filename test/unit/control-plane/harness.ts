@@ -50,6 +50,8 @@ export interface ApiOptions {
   readonly ledgers?: Ledgers;
   readonly capacity?: CapacityObjects;
   readonly sweepByHand?: SweepByHand;
+  readonly overflow?: Partial<ManagementServices['overflow']>;
+  readonly overflowBudgets?: ManagementServices['overflowBudgets'];
 }
 
 /** Objects at which nothing is known. */
@@ -64,6 +66,13 @@ const quietObjects: CapacityObjects = {
     buckets: [],
   }),
   reset: async () => 0,
+};
+
+/** Jobs that others have at work, and no route. */
+const quietOverflow: ManagementServices['overflow'] = {
+  sync: async () => ok({ outcome: 'skipped' }),
+  verify: async () => ok({ outcome: 'skipped' }),
+  routes: async () => ok([]),
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
@@ -116,7 +125,9 @@ export function makeApi(options: ApiOptions = {}): Api {
     capacityRecords,
   };
   const sweepByHand: SweepByHand = options.sweepByHand ?? (async () => ok({ outcome: 'skipped' }));
-  const services = { env: vars, ...ports, sweepByHand, clock: nowMs };
+  const overflow = { ...quietOverflow, ...options.overflow };
+  const overflowBudgets = options.overflowBudgets ?? { days: async () => [] };
+  const services = { env: vars, ...ports, sweepByHand, overflow, overflowBudgets, clock: nowMs };
   const app = managementApi(services);
   const send: Api['send'] = async (method, path, { key = operatorKey, body, headers } = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);

@@ -10,6 +10,7 @@ import {
   capacityAlarmJitterMs,
   guessedHoldMs,
   probeIntervalMs,
+  spacerJitterMs,
   strikeSpacingMs,
   strikeWindowMs,
 } from '../../../src/base/limits-capacity';
@@ -38,7 +39,7 @@ const strike = (more: Partial<StrikeOp> = {}): StrikeOp => {
 const slot = (id: string): SlotOp => ({
   id,
   candidates: [{ account: 'primary', bucket: 'acme' }],
-  rate: { limit: 10, windowMs: 900 },
+  rate: { limit: 10, windowMs: 1_000 - spacerJitterMs },
   waitMsMax: 2_000,
   isEnforced: false,
   isSpaced: true,

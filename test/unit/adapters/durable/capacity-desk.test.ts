@@ -21,6 +21,7 @@ import {
   capacityViewRefreshMs,
   capacityViewsMax,
   probeIntervalMs,
+  spacerJitterMs,
 } from '../../../../src/base/limits-capacity';
 import { Breaker } from '../../../../src/domain/capacity/breaker';
 import type { SlotOp } from '../../../../src/domain/capacity/operations';
@@ -436,7 +437,7 @@ describe('a place', () => {
   const slot = (id: string): SlotOp => ({
     id,
     candidates: [{ account: 'primary', bucket: 'acme' }],
-    rate: { limit: 10, windowMs: 900 },
+    rate: { limit: 10, windowMs: 1_000 - spacerJitterMs },
     waitMsMax: 2_000,
     isEnforced: false,
     isSpaced: true,

@@ -107,13 +107,13 @@ describe('a call that is not refused', () => {
       'another endpoint is locked',
       quotaLocked,
       asked({ endpointId: 'vendor.other' }),
-      'vendor.other: not refused. Calls go out on primary. Locked as well: vendor.search.',
+      'vendor.other: not refused. Calls go out on primary. Locked, but not for this call: vendor.search.',
     ],
     [
       'another account is open',
       locked,
       asked({ accounts: ['primary', 'backup'] }),
-      'vendor.search: not refused. Calls go out on backup. Locked as well: vendor.',
+      'vendor.search: not refused. Calls go out on backup. Locked, but not for this call: vendor.',
     ],
     [
       'it is free',

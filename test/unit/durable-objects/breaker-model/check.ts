@@ -1,7 +1,7 @@
 /**
  * Checker: looks at every operation that reaches a capacity object and at the object's state after it, and throws at the first that
  * breaks a rule of digest A12. It knows what was delivered and what the vendor really answered, and judges from that alone.
- * Called by `breaker-world.ts`.
+ * Called by `world.ts`.
  */
 import {
   capacityRepeatMs,
@@ -10,15 +10,15 @@ import {
   probeIntervalMs,
   strikeSpacingMs,
   strikeWindowMs,
-} from '../../src/base/limits-capacity';
-import type { MarkOp } from '../../src/domain/capacity/breaker';
+} from '../../../../src/base/limits-capacity';
+import type { MarkOp } from '../../../../src/domain/capacity/breaker';
 import type {
   CapacityState,
   OkOp,
   ProbeOp,
   Reading,
   StrikeOp,
-} from '../../src/domain/capacity/operations';
+} from '../../../../src/domain/capacity/operations';
 
 /** One operation as it came. */
 export type Delivered =

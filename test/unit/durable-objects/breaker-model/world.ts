@@ -1,17 +1,20 @@
 /**
  * A small world on a virtual clock: one vendor, one capacity object with a disk, a wire that loses, delays, doubles and overtakes, and
  * isolates with the gateway's own desk. A call lives as on the road: standing, probe, send, note.
- * Promises: everything that happens follows from the seed. Bundled by `breaker-sim.ts`.
+ * Promises: everything that happens follows from the seed. Bundled by `sim.ts`.
  */
-import { type CapacityObject, DurableCapacityDesk } from '../../src/adapters/durable/capacity-desk';
-import { Breaker } from '../../src/domain/capacity/breaker';
-import { classify } from '../../src/domain/capacity/classify';
-import type { CapacityView, ProbeGrant } from '../../src/domain/capacity/operations';
-import type { ItemRow } from '../../src/domain/capacity/shelf';
-import { isExhausting, lockKey } from '../../src/domain/capacity/signal';
-import { standingOf } from '../../src/domain/capacity/standing';
-import { Checker, type Delivered } from './breaker-check';
-import { VirtualClock } from './virtual-clock';
+import {
+  type CapacityObject,
+  DurableCapacityDesk,
+} from '../../../../src/adapters/durable/capacity-desk';
+import { Breaker } from '../../../../src/domain/capacity/breaker';
+import { classify } from '../../../../src/domain/capacity/classify';
+import type { CapacityView, ProbeGrant } from '../../../../src/domain/capacity/operations';
+import type { ItemRow } from '../../../../src/domain/capacity/shelf';
+import { isExhausting, lockKey } from '../../../../src/domain/capacity/signal';
+import { standingOf } from '../../../../src/domain/capacity/standing';
+import { VirtualClock } from '../../../support/virtual-clock';
+import { Checker, type Delivered } from './check';
 
 /** A provider of the signature table that says both: 402 is a balance, one phrase of it a quota. */
 export const provider = 'predictleads';
@@ -78,6 +81,8 @@ export interface Dry {
   readonly toMs: number;
   /** What the vendor states, milliseconds; null: nothing. */
   readonly resetsInMs: number | null;
+  /** Of its answers that say so: an account with automatic top-up hovers near zero. */
+  readonly share: number;
 }
 
 /** What a caller sends, and how it ends. */
@@ -98,6 +103,7 @@ export class SimObject {
   operations = 0;
   readonly #clock: VirtualClock;
   readonly #disk = new Map<string, string>();
+  readonly #lockIds = new Set<string>();
   #breaker: Breaker;
 
   constructor(clock: VirtualClock) {
@@ -111,6 +117,11 @@ export class SimObject {
     this.#breaker = new Breaker(provider, rows);
   }
 
+  /** Of every lock there was. */
+  lockIds(): readonly string[] {
+    return [...this.#lockIds];
+  }
+
   view(): CapacityView {
     return this.#breaker.view(this.#clock.nowMs());
   }
@@ -121,6 +132,7 @@ export class SimObject {
     this.operations += 1;
     const given = work(this.#breaker, nowMs);
     const state = this.#breaker.state(nowMs, []);
+    for (const { id } of state.locks) this.#lockIds.add(id);
     for (const { kind, key, item } of this.#breaker.takeChanges()) {
       const row = `${kind} ${key}`;
       if (item === null) this.#disk.delete(row);
@@ -157,6 +169,8 @@ export class World {
   readonly isolates: Isolate[];
   wire: Wire = calmWire;
   dry: readonly Dry[] = [];
+  /** Labels that may serve a call. */
+  accounts = accounts;
   /** What reached the vendor. */
   readonly hits: { readonly atMs: number; readonly probe: boolean; readonly status: number }[] = [];
   #serial = 0;
@@ -176,6 +190,16 @@ export class World {
   kill(isolate: Isolate): void {
     isolate.isAlive = false;
     this.isolates[this.isolates.indexOf(isolate)] = new Isolate(this);
+  }
+
+  /** Every isolate has a view. */
+  async warm(): Promise<void> {
+    for (const isolate of this.isolates)
+      isolate.desk.standing(provider, {
+        nowMs: this.clock.nowMs(),
+        background: isolate.background,
+      });
+    await this.clock.pass(200);
   }
 
   newId(): string {
@@ -203,7 +227,7 @@ export class World {
 
   /** What the object itself would say of a call now. */
   isOpen({ endpointId, spendsBalance }: Endpoint): boolean {
-    const question = { provider, endpointId, accounts, spendsBalance };
+    const question = { provider, endpointId, accounts: this.accounts, spendsBalance };
     return standingOf(this.object.view(), 0, question).out === null;
   }
 
@@ -236,7 +260,7 @@ export class World {
   /** A sweep told the object; it goes over the same wire, and nobody repeats it. */
   async observe(): Promise<void> {
     const observedAtMs = this.clock.nowMs();
-    const isOut = this.#dryFor('primary', endpoints[0]?.endpointId ?? '')?.kind === 'balance';
+    const isOut = this.#dryFor('primary', this.random.of(endpoints))?.kind === 'balance';
     const op = { observedAtMs, state: isOut ? 'exhausted' : 'ok', resetsAtMs: null } as const;
     const work = () =>
       this.object.do(
@@ -253,8 +277,8 @@ export class World {
   ): Promise<{ readonly account: string; readonly probe: ProbeGrant | null } | null> {
     const context = { nowMs: this.clock.nowMs(), background: isolate.background };
     const standing = isolate.desk.standing(provider, context);
-    if (standing === null) return { account: this.random.of(accounts), probe: null };
-    const question = { provider, endpointId, accounts, spendsBalance };
+    if (standing === null) return { account: this.random.of(this.accounts), probe: null };
+    const question = { provider, endpointId, accounts: this.accounts, spendsBalance };
     const { open, out } = standingOf(standing.view, standing.ageMs, question);
     if (out === null) return { account: this.random.of(open), probe: null };
     if (out.probeInMs > 0) return null;
@@ -262,39 +286,44 @@ export class World {
     return probe === null ? null : { account: out.account, probe };
   }
 
-  #dryFor(account: string, endpointId: string): Dry | undefined {
+  /** Why that account cannot serve that endpoint now. */
+  #dryFor(account: string, { endpointId, spendsBalance }: Endpoint): Dry | undefined {
     const nowMs = this.clock.nowMs();
     return this.dry.find(
       (dry) =>
         dry.account === account &&
         dry.fromMs <= nowMs &&
         nowMs < dry.toMs &&
-        (dry.kind === 'balance' || dry.endpointId === endpointId),
+        (dry.kind === 'balance' ? spendsBalance : dry.endpointId === endpointId) &&
+        this.random.is(dry.share),
     );
   }
 
-  #answer({ endpointId, spendsBalance }: Endpoint, account: string, kind: CallKind): Answer {
+  #answer(endpoint: Endpoint, account: string, kind: CallKind): Answer {
     if (kind === 'malformed') return this.random.of(callersFaults);
-    const dry = this.#dryFor(account, endpointId);
-    if (dry === undefined || (dry.kind === 'balance' && !spendsBalance)) return { status: 200 };
+    const dry = this.#dryFor(account, endpoint);
+    if (dry === undefined) return { status: 200 };
     const wait = dry.resetsInMs === null ? null : String(Math.ceil(dry.resetsInMs / 1_000));
     if (dry.kind === 'balance')
-      return { status: 402, body: '{"message":"Payment required"}', wait };
-    if (wait !== null) return { status: 429, body: '{"message":"Slow down"}', wait };
-    return { status: 402, body: '{"message":"You have exceeded the monthly request limit"}' };
+      return { status: 402, body: '{"message":"Payment required"}', wait, dry };
+    if (wait !== null) return { status: 429, body: '{"message":"Slow down"}', wait, dry };
+    return { status: 402, body: '{"message":"You have exceeded the monthly request limit"}', dry };
   }
 
   /** Classified as the road does it; what the vendor meant is the checker's truth. */
-  #note(isolate: Isolate, call: Endpoint & Noted, { status, body, wait, headers }: Answer): void {
+  #note(
+    isolate: Isolate,
+    call: Endpoint & Noted,
+    { status, body, wait, headers, dry }: Answer,
+  ): void {
     const { id, account, endpointId, spendsBalance, probe } = call;
     if (status === 200) {
       const op = { id, account, endpointId, spendsBalance, probe };
       isolate.desk.ok(provider, op, isolate.background);
       return;
     }
-    const dry = this.#dryFor(account, endpointId);
-    const isDry = (status === 402 || status === 429) && dry !== undefined;
-    if (isDry) this.object.checker.exhausted.set(id, lockKey(dry.kind, { ...call, provider }));
+    if (dry !== undefined)
+      this.object.checker.exhausted.set(id, lockKey(dry.kind, { ...call, provider }));
     const signal = classify({
       provider,
       status,
@@ -340,6 +369,8 @@ interface Answer {
   /** Its Retry-After. */
   readonly wait?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
+  /** What the vendor means by it. */
+  readonly dry?: Dry;
 }
 
 /** C073: answers that are the caller's own fault, and those of the vendor's CDN. */

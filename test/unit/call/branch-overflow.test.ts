@@ -1,0 +1,212 @@
+/** The child cycle: its hold, its reservation and its end, whatever the aggregator does. */
+import { describe, expect, it } from 'vitest';
+import { ok } from '../../../src/base/result';
+import { type Overflow, type OverflowPorts, overflow } from '../../../src/call/branch-overflow';
+import { usualAggregators } from '../../../src/domain/overflow/aggregators';
+import type { OverflowTrigger } from '../../../src/domain/overflow/child';
+import type { OverflowRoute } from '../../../src/domain/overflow/routes';
+import { perCall } from '../domain/pricing/prices';
+import { authorized, backgroundOf, catalogCall, scan, tenant } from './calls';
+import { capacityPorts, healthy, NotedCapacity, noOverflow } from './capacity-ports';
+import { NotedDesk } from './desk';
+
+const route: OverflowRoute = {
+  endpointId: 'vendor.search',
+  aggregator: 'orthogonal',
+  vendor: 'vendor',
+  operation: '/search',
+  priceMicros: 90,
+  unit: 'call',
+};
+const broke: OverflowTrigger = { kind: 'answer', status: 402, signal: 'balance' };
+const envelope = (body: unknown, status = 200) =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } });
+const served = () => envelope({ success: true, priceCents: 0.008, data: { a: 1 } });
+
+interface Setting {
+  readonly send?: OverflowPorts['send'];
+  readonly overflow?: Partial<Overflow>;
+  readonly reserve?: 'reserved' | 'refused' | 'unavailable' | 'throws';
+  readonly trigger?: OverflowTrigger;
+  readonly key?: string;
+  readonly capacity?: NotedCapacity;
+  readonly desk?: NotedDesk;
+  readonly allows?: boolean;
+}
+
+async function run(setting: Setting = {}) {
+  const asked: string[] = [];
+  const reports: unknown[] = [];
+  const desk = setting.desk ?? new NotedDesk();
+  const budgets: Overflow['budgets'] = {
+    reserve: async (name, _id, micros) => {
+      asked.push(`reserve ${name} ${micros}`);
+      const outcome = setting.reserve ?? 'reserved';
+      if (outcome === 'throws') throw new Error('bug');
+      return outcome === 'refused' ? { outcome, spentMicros: 1, budgetMicros: 1 } : { outcome };
+    },
+    reconcile: (name, _id, micros) => void asked.push(`reconcile ${name} ${micros}`),
+    giveBack: (name) => void asked.push(`giveBack ${name}`),
+    days: async () => null,
+  };
+  const ports: OverflowPorts = {
+    ...capacityPorts(setting.capacity),
+    desk,
+    replayBodies: null,
+    report: (event, facts) => void reports.push([event, facts]),
+    send: (target, init) => {
+      asked.push('send');
+      return (setting.send ?? (async () => served()))(target, init);
+    },
+    overflow: {
+      ...noOverflow,
+      mode: 'on',
+      aggregators: usualAggregators,
+      keyOf: () => 'agg-key',
+      routes: { routeFor: (_id, _context, mayUse) => (mayUse?.(route) === false ? null : route) },
+      budgets,
+      ...setting.overflow,
+    },
+  };
+  const key = setting.key ?? null;
+  const call = authorized({
+    catalog: catalogCall({ cost: perCall(70) }, { hasRoute: true }),
+    headers: scan({ idempotencyKey: key }),
+    tenant: { ...tenant(ok([])), allowsOverflow: setting.allows ?? true },
+  });
+  const background = backgroundOf();
+  const child = await overflow(call, setting.trigger ?? broke, ports, background);
+  await Promise.all(background.work);
+  return { child, asked, reports, desk, ends: desk.ends };
+}
+
+describe('a run that is served', () => {
+  it('is held at the route’s price, reserved, sent, settled at the aggregator’s price', async () => {
+    const { child, asked, desk, ends } = await run();
+    expect(desk.places[0]?.slice(2, 5)).toEqual([90, 'key_1', null]);
+    expect(asked).toEqual(['reserve orthogonal 90', 'send', 'reconcile orthogonal 80']);
+    expect(ends).toEqual([['settle', desk.places[0]?.[1], 80, true]]);
+    expect(child).toMatchObject({ status: 200, costMicros: 80, servedVia: 'overflow:orthogonal' });
+    const headers = Object.fromEntries(child?.response?.headers ?? []);
+    expect(headers).toMatchObject({
+      'x-weir-call-id': 'call_1',
+      'x-weir-served-via': 'overflow:orthogonal',
+      'x-weir-cost-micro': '80',
+      'x-weir-error-source': 'upstream',
+    });
+    expect(await child?.response?.text()).toBe('{"a":1}');
+  });
+
+  it('has a hold of its own, never the parent’s id', async () => {
+    const [one, two] = [await run(), await run()];
+    expect(one.desk.places[0]?.[1]).not.toBe(two.desk.places[0]?.[1]);
+  });
+});
+
+describe('nothing is sent', () => {
+  it.each([
+    ['when it is off', { overflow: { mode: 'off' } }],
+    ['for a tenant that opted out', { allows: false }],
+    ['without a route', { overflow: { routes: { routeFor: () => null } } }],
+    ['without a key', { overflow: { keyOf: () => null } }],
+    ['for an answer that is the caller’s fault', { trigger: { ...broke, signal: null } }],
+    ['for a 401', { trigger: { ...broke, status: 401 } }],
+  ] as const)('%s', async (_, setting) => {
+    const { child, asked, desk } = await run(setting);
+    expect([child, asked, desk.places]).toEqual([null, [], []]);
+  });
+
+  it('to an aggregator that is marked', async () => {
+    const marks = [{ key: 'vendor', reason: 'vendor_dry', endsInMs: 1_000 }];
+    const { child, asked } = await run({
+      capacity: new NotedCapacity({ view: { ...healthy, marks } }),
+    });
+    expect([child, asked]).toEqual([null, []]);
+  });
+
+  it.each(['refused', 'unavailable'] as const)(
+    'when the budget is %s; the hold is released',
+    async (reserve) => {
+      const { child, asked, ends } = await run({ reserve });
+      expect([child, asked]).toEqual([null, ['reserve orthogonal 90']]);
+      expect(ends).toMatchObject([['release', expect.any(String), `overflow_budget_${reserve}`]]);
+    },
+  );
+
+  it('when the ledger says no', async () => {
+    const desk = new NotedDesk({
+      outcome: 'refused',
+      refusal: { code: 'insufficient_balance', availableMicros: 0, requiredMicros: 90 },
+    });
+    const { child, asked, ends } = await run({ desk });
+    expect([child, asked, ends]).toEqual([null, [], []]);
+  });
+});
+
+describe('a run that fails', () => {
+  const lost = async () => {
+    throw new Error('reset');
+  };
+  it.each([
+    [
+      'its key is refused',
+      async () => envelope({ success: false, error: 'no' }, 401),
+      'giveBack orthogonal',
+      true,
+    ],
+    [
+      'its schema refuses',
+      async () => envelope({ success: false, error: 'no' }, 422),
+      'giveBack orthogonal',
+      false,
+    ],
+    [
+      'a vendor’s 5xx that was charged',
+      async () => envelope({ success: false, status: 503, priceCents: 2, data: {} }, 502),
+      'reconcile orthogonal 20000',
+      true,
+    ],
+  ] as const)('%s: the hold is released, the budget is told', async (_, send, told, isOut) => {
+    const { child, asked, ends } = await run({ send });
+    expect(asked.at(-1)).toBe(told);
+    expect(ends).toMatchObject([['release', expect.any(String), expect.any(String)]]);
+    expect(child).toMatchObject({ response: null, isOut, costMicros: null });
+  });
+
+  it.each([
+    ['the connection breaks', lost],
+    ['it says nothing of a cost', async () => new Response('oops', { status: 504 })],
+  ])('%s: what it may have cost stays reserved', async (_, send) => {
+    const { asked, ends } = await run({ send });
+    expect(asked).toEqual(['reserve orthogonal 90', 'send']);
+    expect(ends).toMatchObject([['release', expect.any(String), expect.any(String)]]);
+  });
+
+  it('leaves a key unknown when nobody saw the outcome', async () => {
+    const { desk } = await run({ send: lost, key: 'k' });
+    const record = desk.places[0]?.[6]?.[0];
+    expect(desk.waitedFor.at(-1)).toMatchObject([
+      ['release', expect.any(String), expect.any(String)],
+      ['unknown', record],
+    ]);
+  });
+
+  it('in our own code releases the hold and costs the caller nothing', async () => {
+    const { child, reports, ends } = await run({ reserve: 'throws' });
+    expect(child).toBeNull();
+    expect(ends).toMatchObject([['release', expect.any(String), expect.any(String)]]);
+    expect(reports).toMatchObject([['overflow.bug', { error: 'Error' }]]);
+  });
+});
+
+describe('a shadow', () => {
+  it('is reserved and sent, holds nothing, and answers nobody', async () => {
+    const { child, asked, desk, reports } = await run({ overflow: { mode: 'shadow' } });
+    expect(child).toBeNull();
+    expect(desk.places).toEqual([]);
+    expect(asked).toEqual(['reserve orthogonal 90', 'send', 'reconcile orthogonal 80']);
+    expect(reports).toMatchObject([
+      ['overflow.shadow', { outcome: 'served', status: 200, cost_micros: 80 }],
+    ]);
+  });
+});

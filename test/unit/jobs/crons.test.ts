@@ -1,0 +1,70 @@
+/** Which jobs a Cron runs: those of its own schedule, all of them, whatever becomes of one. */
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Bindings } from '../../../src/env';
+import { runCron } from '../../../src/jobs/crons';
+import type { Wired } from '../../../src/wiring';
+
+const scheduledTime = Date.UTC(2030, 0, 1);
+
+/** A database and a sweep that only say that they were asked; `down`: the journal's statement fails. */
+function world({ down = false } = {}) {
+  const ran: string[] = [];
+  const statement = (text: string) => ({
+    bind: () => statement(text),
+    run: async () => {
+      ran.push(text.slice(0, 17));
+      return { meta: { changes: 0 } };
+    },
+    all: async () => {
+      if (down) throw new Error('down');
+      ran.push(text.slice(0, 14));
+      return { results: [] };
+    },
+  });
+  const takeLease = async ({ job, scheduledAtMs }: { job: string; scheduledAtMs: number }) => {
+    ran.push(`${job} ${scheduledAtMs}`);
+    return false;
+  };
+  const wired = {
+    env: { callRetentionMs: 1 },
+    management: { ledgers: {} },
+    sweepPorts: { nowMs: () => 0, store: { takeLease } },
+  } as unknown as Wired;
+  const bindings = { DB: { prepare: statement } } as unknown as Bindings;
+  const fire = (cron: string) =>
+    runCron(wired, bindings, { cron, scheduledTime, background: () => undefined });
+  return { ran, fire };
+}
+
+afterEach(() => void vi.restoreAllMocks());
+
+describe('a Cron', () => {
+  it.each([
+    ['*/5 * * * *', ['delete from calls', 'update ledgers']],
+    ['7 * * * *', [`sweep ${scheduledTime}`]],
+  ])('%s runs its own jobs and no other', async (cron, jobs) => {
+    const { ran, fire } = world();
+    await fire(cron);
+    expect(ran.sort()).toEqual(jobs);
+  });
+
+  it('that has a job which fails runs the others to their end, and fails', async () => {
+    const { ran, fire } = world({ down: true });
+    await expect(fire('*/5 * * * *')).rejects.toThrow('down');
+    expect(ran).toEqual(['delete from calls']);
+  });
+
+  it.each(['* * * * *', '', 'toString', '__proto__'])(
+    'that nobody knows (%j) runs nothing and says so',
+    async (cron) => {
+      const lines = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+      const errors = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+      const warnings = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+      const { ran, fire } = world();
+      await fire(cron);
+      expect(ran).toEqual([]);
+      const said = [...lines.mock.calls, ...errors.mock.calls, ...warnings.mock.calls].flat();
+      expect(said.join('\n')).toContain('cron.unknown');
+    },
+  );
+});
