@@ -39,7 +39,7 @@ export const capacityAnswer = z.object({
   strikes: z.array(z.object({ key: z.string(), kind, at: time })),
   reading: z.nullable(
     z.object({
-      state: z.enum(['ok', 'exhausted']),
+      state: z.enum(['ok', 'exhausted', 'stale']),
       observed_at: time,
       resets_at: z.nullable(time),
       lifted: z.boolean(),

@@ -7,6 +7,15 @@ import type { Refusal } from '../domain/refusal';
 import { weirHeaders } from './header-names';
 import { type RefusalRow, refusalTable } from './refusal-table';
 
+/** Headers of every refusal; copied natively, which costs half of what an object of strings does. Never changed. */
+const everyHeaders = new Headers({
+  'content-type': 'application/problem+json',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  [weirHeaders.error]: '1',
+  [weirHeaders.errorSource]: 'gateway',
+});
+
 /** What a refusal answers with; `status` overrides the table only for `response.redacted`, which keeps the upstream's. */
 export function problemResponse(
   refusal: Refusal,
@@ -14,26 +23,27 @@ export function problemResponse(
 ): Response {
   const row = refusalTable[refusal.code] as RefusalRow;
   const status = options.status ?? row.status;
-  const headers = new Headers({
-    'content-type': 'application/problem+json',
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    [weirHeaders.error]: '1',
-    [weirHeaders.errorSource]: 'gateway',
-  });
+  const text = problemText(refusal, row, { ...options, status });
+  const response = new Response(text, { status, headers: everyHeaders });
+  const { headers } = response;
   if (options.callId !== undefined) headers.set(weirHeaders.callId, options.callId);
   const retryAfterS = row.retryAfterS?.(refusal as never);
   if (retryAfterS !== undefined) headers.set('retry-after', String(retryAfterS));
   if (refusal.code === 'request.method_not_allowed')
     headers.set('allow', refusal.allowed.join(', '));
-  const body = {
-    type: `urn:weir:problem:${refusal.code}`,
-    title: row.title,
-    status,
-    detail: row.detail(refusal as never),
-    ...(options.callId === undefined ? {} : { instance: `/api/v1/calls/${options.callId}` }),
-    blame: row.blame,
-    ...row.members?.(refusal as never),
-  };
-  return new Response(JSON.stringify(body), { status, headers });
+  return response;
+}
+
+/** Put together from its members, because an open breaker answers everyone with one: codes, blame and ids of ours need no escapes. */
+function problemText(
+  refusal: Refusal,
+  row: RefusalRow,
+  { callId, status }: { readonly callId?: string; readonly status: number },
+): string {
+  const title = JSON.stringify(row.title);
+  const detail = JSON.stringify(row.detail(refusal as never));
+  const instance = callId === undefined ? '' : `,"instance":"/api/v1/calls/${callId}"`;
+  const members = JSON.stringify(row.members?.(refusal as never) ?? {}).slice(1, -1);
+  const rest = members === '' ? '' : `,${members}`;
+  return `{"type":"urn:weir:problem:${refusal.code}","title":${title},"status":${status},"detail":${detail}${instance},"blame":"${row.blame}"${rest}}`;
 }

@@ -206,15 +206,22 @@ class AccountSweep {
     }
   }
 
-  /** Tells the object; true where there is nothing to tell. */
-  async #publish({ provider, account, confidence, ...reading }: SnapshotRecord): Promise<boolean> {
-    if (confidence !== 'exact' || account !== primaryAccount) return true;
+  /** Tells the object; true where there is nothing to tell. An account that could not be read is no longer known to be empty. */
+  async #publish({
+    provider,
+    account,
+    confidence,
+    error,
+    ...reading
+  }: SnapshotRecord): Promise<boolean> {
+    const isTold = confidence === 'exact' || error !== null;
+    if (!isTold || account !== primaryAccount) return true;
     const { observedAtMs, resetsAtMs, state } = reading;
-    const told = state === 'exhausted' ? state : 'ok';
+    const told = error !== null ? 'stale' : state === 'exhausted' ? state : 'ok';
     const answer = await this.#ports.objects.observe(provider, {
       observedAtMs,
       state: told,
-      resetsAtMs: told === 'ok' ? null : resetsAtMs,
+      resetsAtMs: told === 'exhausted' ? resetsAtMs : null,
     });
     return answer !== null;
   }

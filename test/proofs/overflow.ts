@@ -6,13 +6,20 @@
 import type { Proof, Staged } from '../support/proof.ts';
 import { Budgets, budgetRows } from './overflow/budget-rows.ts';
 import { jobRows, startJobs } from './overflow/job-rows.ts';
+import { startRoad } from './overflow/road.ts';
 import { ruleRows } from './overflow/rule-rows.ts';
 
-async function stage({ short }: { readonly short: boolean }): Promise<Staged> {
+async function stage(options: {
+  readonly short: boolean;
+  readonly args: readonly string[];
+}): Promise<Staged> {
+  const { short } = options;
   const budgets = await Budgets.start();
   const jobs = await startJobs();
+  const road = await startRoad(options);
   let passed = 0;
-  const rows = [...ruleRows, ...budgetRows(budgets, short), ...jobRows(jobs)].map((row) => ({
+  const all = [...ruleRows, ...budgetRows(budgets, short), ...jobRows(jobs), ...road.rows];
+  const rows = all.map((row) => ({
     ...row,
     run: async () => {
       const shown = await row.run();
@@ -24,6 +31,7 @@ async function stage({ short }: { readonly short: boolean }): Promise<Staged> {
     rows,
     figure: () => `${passed} of ${rows.length} rows hold`,
     dispose: async () => {
+      await road.dispose();
       await jobs.world.dispose();
       await budgets.dispose();
     },

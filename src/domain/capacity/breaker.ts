@@ -302,7 +302,7 @@ export class Breaker {
   /** Until the next sweep. Gives how many readings that was. */
   #lift(): 0 | 1 {
     const reading = this.#reading();
-    if (reading === undefined || reading.state === 'ok' || reading.isLifted) return 0;
+    if (reading === undefined || reading.state !== 'exhausted' || reading.isLifted) return 0;
     this.#shelves.reading.set('', { ...reading, isLifted: true });
     this.#shelves.probe.delete(readingId(reading));
     return 1;

@@ -91,7 +91,8 @@ export interface LockView {
 export interface Reading {
   /** Epoch milliseconds; names the reading. */
   readonly observedAtMs: number;
-  readonly state: 'ok' | 'exhausted';
+  /** `stale`: the account could not be read; it refuses nobody, whatever was read before. */
+  readonly state: 'ok' | 'exhausted' | 'stale';
   /** Epoch milliseconds of the vendor; null: until the next sweep proves otherwise. */
   readonly resetsAtMs: number | null;
 }

@@ -3,6 +3,7 @@
  * Promises: items are plain JSON, so that a row of a table holds one; a change is told once, with the item as it is then.
  * Called by `breaker.ts`; the object writes the changes to its disk.
  */
+import type { Reading } from './operations';
 
 /** Account or endpoint that takes no call but its probes. Times are epoch milliseconds of the object. */
 export interface Lock {
@@ -34,7 +35,7 @@ export interface Items {
   mark: { readonly reason: string; readonly untilMs: number };
   reading: {
     readonly observedAtMs: number;
-    readonly state: 'ok' | 'exhausted';
+    readonly state: Reading['state'];
     readonly resetsAtMs: number | null;
     readonly isLifted: boolean;
   };

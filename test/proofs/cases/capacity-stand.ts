@@ -18,10 +18,17 @@ export const timed = {
 const endpointsMax = 12;
 const slugs = ['anthropic', 'openai', 'acme', 'dull'] as const;
 
-const endpoints = Array.from({ length: endpointsMax }, (_, at) => [
-  row(`do${at}`, 'POST', `cost: ${perCall}`),
-  row(`look${at}`, 'GET', `cost: ${perCall}`),
-]).flat();
+/** As the catalog bounds what these two may be asked for: so their bodies are read. */
+const bounded =
+  'platform_request: [{ rule: count, in: body, at: max_tokens, min: 1, max: 9 }]\n    ';
+
+const endpoints = [
+  ...Array.from({ length: endpointsMax }, (_, at) => [
+    row(`do${at}`, 'POST', `cost: ${perCall}`),
+    row(`look${at}`, 'GET', `cost: ${perCall}`),
+  ]).flat(),
+  row('read', 'POST', `${bounded}cost: ${perCall}`),
+];
 
 /** What the operator sees of a vendor. */
 export interface Seen {

@@ -89,7 +89,13 @@ const noStrike: CaseCheck = async (stands) => {
 const phrase = 'your credit balance is too low, insufficient_quota';
 const anthropics = 'Your credit balance is too low to access the Anthropic API';
 
-const targets = ['openai.do0', 'anthropic.do0'] as const;
+/** Endpoints whose body is read, as the catalog's are, and others, where only the form tells an echo. */
+const targets: readonly (readonly [target: string, said: readonly string[]])[] = (
+  ['openai', 'anthropic'] as const
+).flatMap((slug) => [
+  [`${slug}.read`, [phrase, anthropics]],
+  [`${slug}.do0`, [phrase]],
+]);
 
 /** What a vendor makes of a prompt that has a vendor's own words, when it refuses it and when not. */
 const refusals = (said: string): readonly object[] => [
@@ -108,7 +114,7 @@ async function echoedBy(
 ): Promise<void> {
   const caseId = newCase();
   stand.world.origin.planFor(caseId, says(status, body));
-  const request = JSON.stringify({ messages: [{ role: 'user', content: said }] });
+  const request = JSON.stringify({ max_tokens: 1, messages: [{ role: 'user', content: said }] });
   const answer = await stand.tenant.call(target, { caseId, body: request });
   same([answer.status, refusalOf(answer)], [Number(status.slice(0, 3)), null], said);
   same(answer.body.toString(), JSON.stringify(body), 'the body');
@@ -127,18 +133,22 @@ const echoed: CaseCheck = async (stands) => {
   const stand = await stands.capacity();
   let count = 0;
   for (let round = 0; round < 2; round += 1) {
-    for (const target of targets)
-      for (const said of [phrase, anthropics])
+    for (const [target, prompts] of targets)
+      for (const said of prompts)
         for (const body of refusals(said)) {
           await echoedBy(stand, target, { said, status: '400 Bad Request', body });
           count += 1;
         }
     await silentAbout(stand);
   }
-  for (const target of targets) {
-    for (const said of [phrase, anthropics])
+  for (const [target, prompts] of targets) {
+    for (const said of prompts)
       await echoedBy(stand, target, { said, status: '200 OK', body: success(said) });
-    same((await stand.other.call(target)).status, 200, 'a call of another tenant');
+    same(
+      (await stand.other.call(target, { body: '{"max_tokens":1}' })).status,
+      200,
+      'a call of another tenant',
+    );
   }
   await silentAbout(stand);
   await inItsOwnWords(stand);

@@ -99,7 +99,7 @@ beforeEach(async () => {
 });
 
 describe('a sweep', () => {
-  it('writes one row per account, whatever came of it, and tells the objects of exact readings alone', async () => {
+  it('writes one row per account, whatever came of it, and tells the objects of exact readings and of those that failed', async () => {
     const resetsAtMs = startMs + 60_000;
     const providers = [
       named('openai'),
@@ -147,6 +147,7 @@ describe('a sweep', () => {
     ]);
     expect(new Map(told)).toEqual(
       new Map<string, Reading>([
+        ['deepgram', { observedAtMs: startMs, state: 'stale', resetsAtMs: null }],
         ['openai', { observedAtMs: startMs, state: 'exhausted', resetsAtMs }],
         ['resend', { observedAtMs: startMs, state: 'ok', resetsAtMs: null }],
       ]),
