@@ -52,7 +52,9 @@ const mutable = {
     .check(z.describe('The tenant whose ledger pays: itself (null) or an ancestor.')),
   platform_overflow: z
     ._default(z.boolean(), true)
-    .check(z.describe('False: no aggregator ever serves calls of this tenant or of those below it.')),
+    .check(
+      z.describe('False: no aggregator ever serves calls of this tenant or of those below it.'),
+    ),
   ...limitFields,
 };
 

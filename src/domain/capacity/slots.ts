@@ -4,7 +4,14 @@
  * no place and goes at once; only an enforced bucket whose window is full refuses; a repeated id gets its first place again.
  * All of it is memory: a restart forgets it, and the worst of that is one burst. Owned by `durable-objects/provider-capacity.ts`.
  */
-import { capacityRepeatMs, rateBucketsMax, ratePlacesMax } from '../../base/limits-capacity';
+import { assert } from '../../base/assert';
+import {
+  capacityRepeatMs,
+  rateBucketsMax,
+  rateLimitMax,
+  ratePlacesMax,
+  rateWindowMsMax,
+} from '../../base/limits-capacity';
 import type { CapacityState, DeclaredRate, SlotAnswer, SlotOp } from './operations';
 import { Spacer } from './spacer';
 import { SendWindow } from './window';
@@ -43,6 +50,9 @@ export class Slots {
 
   /** See {@link SlotOp}. */
   take(op: SlotOp, nowMs: number): SlotAnswer {
+    const { limit, windowMs } = op.rate;
+    const isDeclarable = limit <= rateLimitMax && windowMs <= rateWindowMsMax;
+    assert(isDeclarable, 'a rate is beyond what a catalog may declare');
     this.#forget(nowMs);
     const before = this.#places.get(op.id);
     if (before !== undefined) return go(before, nowMs);

@@ -1,5 +1,5 @@
 /**
- * No limit of base/limits.ts and limits-money.ts is without a use in the gateway (the Worker or its objects) and without
+ * No limit of base/limits*.ts is without a use in the gateway (the Worker or its objects) and without
  * a test. Called by test/proofs/bounds.ts.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ function textBelow(folder: string, ...except: readonly string[]): string {
   return files.map((name) => readFileSync(`${root}${folder}/${name}`, 'utf8')).join('\n');
 }
 
-const limitFiles = ['base/limits.ts', 'base/limits-money.ts'];
+const limitFiles = ['base/limits.ts', 'base/limits-money.ts', 'base/limits-capacity.ts'];
 const resolverTests = 'test/unit/adapters/egress/doh-resolver.test.ts';
 const maskingTests = 'test/unit/domain/credentials/masking.test.ts';
 const deskTests = 'test/unit/adapters/durable/ledger-desk.test.ts';
@@ -44,7 +44,7 @@ const provedByFigure: Readonly<Record<string, string>> = {
 
 /** The meta row. */
 export const everyLimit: Named = [
-  'every limit of base/limits.ts and limits-money.ts is used by the gateway and named by a test',
+  'every limit of base/limits*.ts is used by the gateway and named by a test',
   async () => {
     const limits = limitFiles.map((name) => readFileSync(`${root}src/${name}`, 'utf8')).join('\n');
     const names = [...limits.matchAll(/^export const (\w+)/gm)].map((match) => match[1] as string);

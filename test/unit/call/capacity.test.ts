@@ -1,6 +1,10 @@
 /** Capacity on the road: who is admitted, on which account, when, and what is told of the answer. */
 import { describe, expect, it } from 'vitest';
-import { probeIntervalMs, spacerWaitMsMax } from '../../../src/base/limits-capacity';
+import {
+  capacityBodyHeadBytesMax,
+  probeIntervalMs,
+  spacerWaitMsMax,
+} from '../../../src/base/limits-capacity';
 import { reserve } from '../../../src/call/06-reserve';
 import { guard } from '../../../src/call/07-guard';
 import type { CatalogCall } from '../../../src/call/call';
@@ -302,6 +306,19 @@ describe('an answer', () => {
 
   it.each([400, 401, 403, 404, 413, 422, 429, 500, 503])('C073: %d strikes nothing', (status) => {
     expect(note(status, '{"error":"no"}')).toEqual([]);
+  });
+
+  it('is read as far as capacityBodyHeadBytesMax', () => {
+    const lusha = (text: string) => {
+      const catalog = paid();
+      const provider = { ...catalog.entry.provider, slug: 'lusha' };
+      const call = answered({ catalog, answer: new Response(text, { status: 400 }) });
+      return signalOf(call, { ...catalog, entry: { ...catalog.entry, provider } }, text, startMs);
+    };
+    const said = '"message":"You have reached your credit limit"}';
+    const behind = (chars: number): string => `{"pad":"${'x'.repeat(chars)}",${said}`;
+    expect(lusha(behind(capacityBodyHeadBytesMax - 100))?.kind).toBe('balance');
+    expect(lusha(behind(capacityBodyHeadBytesMax))?.kind).not.toBe('balance');
   });
 
   it('C074: a phrase that the caller wrote strikes nothing', () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { InputFault } from '../../../src/domain/catalog/input-contract';
 import type { Refusal, RefusalCode } from '../../../src/domain/refusal';
 import { problemResponse } from '../../../src/http/problem';
-import { refusalTable } from '../../../src/http/refusal-table';
+import { type RefusalRow, refusalTable } from '../../../src/http/refusal-table';
 
 const resetsAtMs = Date.UTC(2030, 0, 2);
 const resetsAt = '2030-01-02T00:00:00.000Z';
@@ -84,6 +84,19 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
   [{ code: 'tag_budget_unavailable', dimension: 'team' }, 429, { dimension: 'team' }],
   [{ code: 'response_buffer_limit', bytesMax: 8 }, 502, { bytes_max: 8, blame: 'gateway' }],
   [{ code: 'ledger_busy', retryAfterMs: 20 }, 503, { blame: 'gateway' }],
+  [
+    {
+      code: 'provider_capacity',
+      provider: 'b',
+      endpointId: 'b.search',
+      reason: 'balance',
+      resetsAtMs: null,
+      retryAfterMs: 20,
+      alternatives: [other],
+    },
+    503,
+    { endpoint_id: 'b.search', resets_at: null, alternatives: [otherWire], blame: 'gateway' },
+  ],
   [{ code: 'ledger_unavailable', retryAfterMs: 20 }, 503, { blame: 'gateway' }],
   [{ code: 'ledger.open_holds_max', holdsMax: 9 }, 429, { holds_max: 9 }],
   [{ code: 'ledger.id_conflict' }, 409, {}],
@@ -138,6 +151,40 @@ describe('a refusal', () => {
       expect(answer.headers.get('retry-after')).toBe(status === 503 ? '1' : null);
     },
   );
+
+  it.each(examples.map((example) => [example[0].code, ...example] as const))(
+    '%s is written as JSON.stringify writes it, each member once',
+    async (code, refusal, status) => {
+      const row = refusalTable[code] as RefusalRow;
+      const text = await problemResponse(refusal, { callId: 'call_1' }).text();
+      expect(text).toBe(
+        JSON.stringify({
+          type: `urn:weir:problem:${code}`,
+          title: row.title,
+          status,
+          detail: row.detail(refusal as never),
+          instance: '/api/v1/calls/call_1',
+          blame: row.blame,
+          ...row.members?.(refusal as never),
+        }),
+      );
+    },
+  );
+
+  it('has the headers of its own call only', () => {
+    const busy = { code: 'ledger_busy', retryAfterMs: 20 } as const;
+    expect([...problemResponse(busy, { callId: 'call_1' }).headers]).toEqual([
+      ['cache-control', 'no-store'],
+      ['content-type', 'application/problem+json'],
+      ['retry-after', '1'],
+      ['x-content-type-options', 'nosniff'],
+      ['x-weir-call-id', 'call_1'],
+      ['x-weir-error', '1'],
+      ['x-weir-error-source', 'gateway'],
+    ]);
+    const plain = problemResponse({ code: 'ledger.holds_open' }).headers;
+    expect([plain.has('retry-after'), plain.has('x-weir-call-id')]).toEqual([false, false]);
+  });
 
   it('of the catalog, of money or of idempotency has an example here', () => {
     const shown = new Set<RefusalCode>(examples.map(([refusal]) => refusal.code));

@@ -1,10 +1,11 @@
 /** The verification over a real D1, with scripted aggregators and vendors: every verdict and what it does, every exit, its bounds. */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   overflowPollMs,
   overflowPollsMax,
   overflowVerifyMicrosMax,
   overflowVerifyMsMax,
+  overflowVerifyRoutesMax,
   overflowVerifyStepMax,
   overflowVerifyTogetherMax,
 } from '../../../src/base/limits-capacity';
@@ -426,6 +427,14 @@ describe('the weekly firing', () => {
         { passed: 2, failed: 0, aggregator_errors: 0, inconclusive: 0, skipped: 0, alarm: null },
       ],
     ]);
+  });
+
+  it('looks at overflowVerifyRoutesMax of them', async () => {
+    const { ports } = world({ settings: vendorKey, replies: fine });
+    const looked = vi.spyOn(store, 'oldest');
+    await expect(overflowWeekly(ports, firing)).rejects.toThrow('nothing_attempted');
+    expect(looked.mock.calls).toEqual([[overflowVerifyRoutesMax]]);
+    looked.mockRestore();
   });
 
   it('that comes twice spends once', async () => {

@@ -11,6 +11,7 @@ import {
 import { overflowRoutes, overflowState } from '../../../../src/adapters/d1/schema';
 import { staleConfigMaxMs } from '../../../../src/base/limits';
 import {
+  overflowRoutesMax,
   overflowRoutesMsMax,
   overflowRoutesRefreshMs,
   overflowVerifiedMsMax,
@@ -163,5 +164,15 @@ describe('D1', () => {
       ]);
     expect(await reader.list()).toEqual({ version: 7, routes: [route()] });
     expect(await reader.version()).toBe(7);
+  });
+
+  it('gives no more than overflowRoutesMax of them', async () => {
+    await DB.prepare(
+      `with recursive n(i) as (select 1 union all select i + 1 from n where i <= ${overflowRoutesMax})
+       insert into overflow_routes (endpoint_id, aggregator, vendor, operation, price_micros, unit, single_result, last_verified_at, enabled, synced_at)
+       select 'vendor.r' || i, 'monid', 'vendor', '/x', 5, 'call', 0, ${startMs}, 1, ${startMs} from n`,
+    ).run();
+    const list = await new OverflowRouteReader(DB, () => undefined).list();
+    expect(list?.routes).toHaveLength(overflowRoutesMax);
   });
 });

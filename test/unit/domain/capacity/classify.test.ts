@@ -1,7 +1,11 @@
 /** What is said of every recorded answer, and what of the table; the adversaries are in the classify proof. */
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { capacityVendorHoldMsMax } from '../../../../src/base/limits-capacity';
+import {
+  capacityErrorCharsMax,
+  capacityRequestCharsMax,
+  capacityVendorHoldMsMax,
+} from '../../../../src/base/limits-capacity';
 import { classify, judge, wantsBody } from '../../../../src/domain/capacity/classify';
 import { isExhausting } from '../../../../src/domain/capacity/signal';
 import { acknowledgedGaps, signatures } from '../../../../src/domain/capacity/signatures';
@@ -32,6 +36,25 @@ describe('classify', () => {
     const signal = classify(answerOf(fixture));
     const said = signal === null ? null : { kind: signal.kind, waitMs: signal.waitMs };
     expect(said).toEqual(wanted(fixture));
+  });
+
+  const lusha = { provider: 'lusha', status: 400, header: () => null, nowMs: fixturesNowMs };
+  const said = 'You have reached your credit limit.';
+
+  it('reads a plain text of capacityErrorCharsMax as the vendor’s own, and no longer one', () => {
+    const plain = (chars: number): string => said.padEnd(chars, ' z');
+    const kindOf = (chars: number) =>
+      classify({ ...lusha, bodyHead: plain(chars), requestText: '' })?.kind;
+    expect(kindOf(capacityErrorCharsMax)).toBe('balance');
+    expect(kindOf(capacityErrorCharsMax + 1)).not.toBe('balance');
+  });
+
+  it('looks for an echo in capacityRequestCharsMax of the request', () => {
+    const request = (before: number): string => `${'z'.repeat(before)} ${said}`;
+    const kindOf = (before: number) =>
+      classify({ ...lusha, bodyHead: said, requestText: request(before) })?.kind;
+    expect(kindOf(capacityRequestCharsMax - said.length - 1)).toBe('unrecorded');
+    expect(kindOf(capacityRequestCharsMax)).toBe('balance');
   });
 
   it('has a recorded answer for every row', () => {
