@@ -126,7 +126,7 @@ async function stage({
     .filter(({ kind }) => asked.kinds === null || asked.kinds.includes(kind))
     .filter(({ id }) => asked.ids.length === 0 || asked.ids.includes(id))
     .filter(({ id }) => outOfScope[id] === undefined);
-  const stands = new Stands();
+  const stands = new Stands(short);
   let shown = 0;
   const rows = chosen
     .map((one) => rowOf(stands, one))

@@ -105,13 +105,13 @@ async function nextProbe(stand: Stand, sinceMs: number): Promise<VendorCall> {
   return stand.hits('dry', sinceMs)[0]?.call as VendorCall;
 }
 
-/** Calls until the vendor is reached: that one is the probe. */
+/** Calls until the vendor is reached: that one is the probe. The isolate knows of the lock: an idle one would ask the vendor at once. */
 async function probing(
   stand: Stand,
 ): Promise<{ probe: VendorCall; client: { reset(): void; close(): void } }> {
   const sinceMs = performance.now();
   for (;;) {
-    const client = await stand.tenant().open('dry.a', { caseId: newCase(), isolate: 1 });
+    const client = await stand.tenant().open('dry.a', { caseId: newCase(), isolate: 0 });
     const reached = nextProbe(stand, sinceMs).catch(() => null);
     const answered = client.answer('POST', 5 * intervalMs).catch(() => null);
     const first = await Promise.race([reached, answered.then(() => 'answered' as const)]);
@@ -143,7 +143,7 @@ const lostProbes: readonly Named[] = (
       const afterMs = performance.now() - lostAtMs;
       holds(afterMs >= intervalMs * 0.8, `the next probe came after ${Math.round(afterMs)} ms`);
       await stand.pass(viewMs / 4);
-      const answer = await stand.call('dry.a', { isolate: 1 });
+      const answer = await stand.call('dry.a', { isolate: 0 });
       same(answer.status, 200, 'after the probe');
       next.client.close();
       lost.client.close();

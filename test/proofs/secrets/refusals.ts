@@ -23,6 +23,14 @@ const elsewhere: Readonly<Record<string, string>> = {
   // No client decides when an object is busy or away.
   ledger_busy: 'test/unit/call/06-reserve.test.ts',
   ledger_unavailable: 'test/unit/call/06-reserve.test.ts',
+  // Minutes of a breaker and a full window: proofs with times of their own.
+  provider_capacity: 'test/proofs/breaker/stand.ts',
+  provider_rate_limited: 'test/proofs/spacer/rows.ts',
+  // Objects that an account made are of asynchronous tasks, which are to come.
+  platform_account_retired: 'test/unit/http/refusals.test.ts',
+  platform_account_unavailable: 'test/unit/http/refusals.test.ts',
+  platform_account_split: 'test/unit/http/refusals.test.ts',
+  'state.unavailable': 'test/unit/control-plane/capacity.test.ts',
 };
 
 /** All refusal and fault rows; they also register what they need. */

@@ -3,7 +3,7 @@
  * a "no".
  */
 import { describe, expect, it, vi } from 'vitest';
-import { custodyLatencyErrorMs } from '../../../src/base/limits';
+import { custodyLatencyErrorMs, evidenceBodyBytesMax } from '../../../src/base/limits';
 import { err } from '../../../src/base/result';
 import type { CallServices } from '../../../src/call/run-call';
 import type { Refusal } from '../../../src/domain/refusal';
@@ -45,6 +45,13 @@ describe('an answer', () => {
     const { answer, rows } = play({ masks: true, send });
     expect(await (await answer).text()).toBe('bad ***');
     expect(rows).toMatchObject([{ outcome: 'answered', evidence: 'bad ***' }]);
+  });
+
+  it('leaves at most evidenceBodyBytesMax of its body on the row', async () => {
+    const send = async () => new Response('e'.repeat(evidenceBodyBytesMax + 1), { status: 500 });
+    const { answer, rows } = play({ masks: true, send });
+    await (await answer).text();
+    expect(rows[0]?.evidence?.length).toBe(evidenceBodyBytesMax);
   });
 
   it('that comes soon costs no waitUntil, and is not watched any more', async () => {

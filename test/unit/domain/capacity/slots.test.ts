@@ -7,6 +7,7 @@ import {
   rateBucketsMax,
   rateLimitMax,
   ratePlacesMax,
+  rateWindowMsMax,
   spacerJitterMs,
 } from '../../../../src/base/limits-capacity';
 import type { SlotAnswer, SlotOp } from '../../../../src/domain/capacity/operations';
@@ -204,6 +205,23 @@ describe('windows', () => {
     const window = new SendWindow();
     for (let i = 0; i < 2 * rateLimitMax + 5; i += 1) window.add(i);
     expect(window.count(1e9, 2e9)).toBe(2 * rateLimitMax);
+  });
+});
+
+describe('a rate beyond what a catalog may declare', () => {
+  it.each([
+    ['its limit', { limit: rateLimitMax + 1, windowMs: 1_000 }],
+    ['its window', { limit: 1, windowMs: rateWindowMsMax + 1 }],
+  ])('is a bug of the isolate: %s', (_, rate) => {
+    const op = {
+      id: 'call_1',
+      candidates: [{ account: 'primary', bucket: 'vendor' }],
+      rate,
+      waitMsMax: 2_000,
+      isEnforced: false,
+      isSpaced: true,
+    };
+    expect(() => new Slots().take(op, 0)).toThrow();
   });
 });
 
