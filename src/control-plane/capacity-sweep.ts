@@ -12,7 +12,7 @@ import type { Refusal } from '../domain/refusal';
 import type { SnapshotRecord, SweepRun } from '../ports/capacity-records';
 import type { Page } from '../ports/store';
 import { invalid } from './body';
-import { time, timeText } from './fields';
+import { snapshotAnswer, snapshotWire } from './capacity-snapshot';
 import { answering, type Call, type Operation, writing } from './operation';
 import { decodedCursor, limitAsked, pageOf, pageQuery } from './pagination';
 
@@ -26,26 +26,6 @@ export const sweepBody = z.strictObject({
   only: z
     ._default(z.nullable(z.array(name).check(z.minLength(1), z.maxLength(sweepOnlyMax))), null)
     .check(z.describe('The providers to read, an aggregator as overflow:NAME; null reads all.')),
-});
-
-/** One reading. */
-export const snapshotAnswer = z.object({
-  id: z.string(),
-  provider: z.string(),
-  account: z.string(),
-  sweep_at: time,
-  observed_at: time,
-  state: z
-    .enum(['ok', 'low', 'exhausted', 'stale'])
-    .check(z.describe('What it meant then; stale: nothing could be read.')),
-  remaining: z.nullable(z.number()),
-  total: z.nullable(z.number()),
-  unit: z.nullable(z.string()),
-  resets_at: z.nullable(time),
-  source: z.enum(['api', 'dashboard', 'unknown']),
-  confidence: z.enum(['exact', 'estimated', 'none']),
-  note: z.nullable(z.string()),
-  error: z.nullable(z.string()),
 });
 
 const listedAnswer = z.extend(snapshotAnswer, {
@@ -155,20 +135,3 @@ function microsOf(
   const micros = Math.round(remaining * unitMicros);
   return Number.isSafeInteger(micros) ? micros : null;
 }
-
-const snapshotWire = (row: SnapshotRecord): z.output<typeof snapshotAnswer> => ({
-  id: row.id,
-  provider: row.provider,
-  account: row.account,
-  sweep_at: timeText(row.sweepAtMs),
-  observed_at: timeText(row.observedAtMs),
-  state: row.state,
-  remaining: row.remaining,
-  total: row.total,
-  unit: row.unit,
-  resets_at: row.resetsAtMs === null ? null : timeText(row.resetsAtMs),
-  source: row.source,
-  confidence: row.confidence,
-  note: row.note,
-  error: row.error,
-});

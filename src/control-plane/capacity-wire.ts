@@ -7,6 +7,7 @@ import type { Cause, Overall } from '../domain/capacity/explain';
 import type { CapacityState, ProbeState } from '../domain/capacity/operations';
 import type { CapacityPolicy } from '../domain/capacity/policy';
 import type { SnapshotRecord } from '../ports/capacity-records';
+import { snapshotAnswer, snapshotWire } from './capacity-snapshot';
 import { time, timeText } from './fields';
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeText(ms));
@@ -49,19 +50,7 @@ export const capacityAnswer = z.object({
   ),
   marks: z.array(z.object({ key: z.string(), reason: z.string(), until: time })),
   rates: z.array(z.object({ bucket: z.string(), queued_ms: z.number(), in_window: z.int() })),
-  snapshot: z.nullable(
-    z.object({
-      observed_at: time,
-      state: z.enum(['ok', 'low', 'exhausted', 'stale']),
-      remaining: z.nullable(z.number()),
-      total: z.nullable(z.number()),
-      unit: z.nullable(z.string()),
-      resets_at: z.nullable(time),
-      confidence: z.enum(['exact', 'estimated', 'none']),
-      note: z.nullable(z.string()),
-      error: z.nullable(z.string()),
-    }),
-  ),
+  snapshot: z.nullable(snapshotAnswer),
   policy: z.nullable(
     z.object({
       capacity_type: z.enum(['prepaid', 'quota', 'postpaid', 'unlimited', 'unknown']),
@@ -141,18 +130,6 @@ const probeWire = (probe: ProbeState | null): z.output<typeof probeAnswer> =>
         granted_at: timeText(probe.grantedAtMs),
         lease_until: timeText(probe.leaseUntilMs),
       };
-
-const snapshotWire = (snapshot: SnapshotRecord) => ({
-  observed_at: timeText(snapshot.observedAtMs),
-  state: snapshot.state,
-  remaining: snapshot.remaining,
-  total: snapshot.total,
-  unit: snapshot.unit,
-  resets_at: timeOrNull(snapshot.resetsAtMs),
-  confidence: snapshot.confidence,
-  note: snapshot.note,
-  error: snapshot.error,
-});
 
 const policyWire = (policy: CapacityPolicy) => ({
   capacity_type: policy.capacityType,

@@ -12,7 +12,8 @@ import type { CapacityState } from '../domain/capacity/operations';
 import { type CapacityPolicy, sourceOf } from '../domain/capacity/policy';
 import { primaryAccount } from '../domain/capacity/signal';
 import type { Provider } from '../domain/catalog/provider';
-import { usualAggregators } from '../domain/overflow/aggregators';
+import { hasBalanceCall } from '../domain/overflow/accounts';
+import { overflowProvider } from '../domain/overflow/aggregators';
 import type { Refusal } from '../domain/refusal';
 import { invalid } from './body';
 import { capacityAnswer, capacityWire, causeWire, explainAnswer } from './capacity-wire';
@@ -231,13 +232,13 @@ async function accountsOf(call: Call): Promise<Result<readonly Account[], Refusa
       isRead: sourceOf(balance) === 'api',
     }),
   );
-  const aggregators = usualAggregators
+  const aggregators = call.services.env.overflow.aggregators
     .filter(({ setting }) => platformSettings.has(setting))
     .map(
       ({ name }): Account => ({
-        provider: `overflow:${name}`,
+        provider: overflowProvider(name),
         labels: [primaryAccount],
-        isRead: false,
+        isRead: hasBalanceCall(name),
       }),
     );
   return ok([...vendors, ...aggregators].sort((a, b) => (a.provider < b.provider ? -1 : 1)));

@@ -14,6 +14,9 @@ const balances: Readonly<Record<string, Pick<BalanceRequest, 'remaining'> & { pa
   monid: { path: '/wallet/balance', remaining: 'balance.value' },
 };
 
+/** Whether it is known how an aggregator's balance is read. */
+export const hasBalanceCall = (name: string): boolean => Object.hasOwn(balances, name);
+
 /** Every aggregator as an account; one without a key is left out by the sweep, as a provider is. */
 export function aggregatorAccounts(
   aggregators: readonly Aggregator[],
@@ -45,7 +48,7 @@ export function aggregatorAccounts(
 }
 
 function balanceOf({ name, baseUrl }: Aggregator): BalanceCall | null {
-  const known = Object.hasOwn(balances, name) ? balances[name] : undefined;
+  const known = hasBalanceCall(name) ? balances[name] : undefined;
   if (known === undefined) return null;
   return {
     kind: 'call',

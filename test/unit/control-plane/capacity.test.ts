@@ -158,7 +158,8 @@ describe('GET /capacity', () => {
       'exhausted',
       'locked',
       'unknown',
-      'open',
+      // An aggregator whose balance can be read and was not.
+      'stale',
     ]);
     expect(data[0].reading).toEqual({
       state: 'exhausted',
