@@ -9,6 +9,7 @@ import type { MaybePromise, Result } from '../base/result';
 import type { CapacitySignal } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import type { RecordedAnswer } from '../domain/ledger/operations';
+import { childId } from '../domain/overflow/child';
 import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { problemResponse } from '../http/problem';
@@ -354,7 +355,7 @@ class CallLife {
     const { nowMs, callLog } = this.#services;
     const row = this.#row(clientClosed, nowMs() - this.#startedAtMs);
     if (row === null) return;
-    callLog.push(servedElsewhere({ ...row, id: `${row.id}:overflow` }, child), this.#background);
+    callLog.push(servedElsewhere({ ...row, id: childId(row.id) }, child), this.#background);
   }
 
   #row(ending: Ending, latencyMs: number): CallRow | null {

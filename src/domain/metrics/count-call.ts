@@ -3,10 +3,12 @@
  * Promises: one row adds to each metric once; a code that is no refusal of ours is `other`. Pure, and cheap: it runs once for every call
  * of an isolate, behind its answer. Called by the isolate's tally.
  */
+import { isChildId } from '../overflow/child';
 import { label, type Totals } from './series';
 
 /** What is counted of a call: a part of its row. Milliseconds, bytes, micro-USD. */
 export interface CountedCall {
+  readonly id: string;
   readonly surface: string;
   readonly outcome: string;
   readonly status: number;
@@ -39,9 +41,12 @@ export function countCall(
   call: CountedCall,
   isRefusal: (code: string) => boolean,
 ): void {
+  if (call.catalogId !== null) countVendor(totals, call, call.catalogId);
+  // A parent and its child are one call.
+  if (isChildId(call.id)) return;
   const tier = call.tier ?? 'none';
   const statusClass = `${Math.floor(call.status / 100)}xx`;
-  const { surface, outcome, blame, code, catalogId } = call;
+  const { surface, outcome, blame, code } = call;
   totals.add(`calls|${surface},${outcome},${blame ?? 'none'},${tier},${statusClass}`, 1);
   totals.add(`duration|${tier},${bucketOf(call.latencyMs)}`, 1);
   if (call.latencyMs > 0) totals.add(`latency|${tier}`, Math.round(call.latencyMs));
@@ -50,7 +55,6 @@ export function countCall(
     totals.add('received|', call.responseBytes);
   if (outcome === 'refused')
     totals.add(`refusals|${code !== null && isRefusal(code) ? code : 'other'}`, 1);
-  if (catalogId !== null) countVendor(totals, call, catalogId);
 }
 
 /** What a call of a catalog row says of its vendor. */

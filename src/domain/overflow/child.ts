@@ -6,6 +6,12 @@
  */
 import type { SignalKind } from '../capacity/signal';
 
+/** Id of a child call's row, beside its parent's. */
+export const childId = (callId: string): string => `${callId}:overflow`;
+
+/** Whether a row is a child's: the pair is one call. */
+export const isChildId = (id: string): boolean => id.endsWith(':overflow');
+
 /** `shadow`: calls the aggregator and spends the operator's budget, the caller gets what it would have got. */
 export type OverflowMode = 'off' | 'shadow' | 'on';
 

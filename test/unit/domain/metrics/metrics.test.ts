@@ -10,6 +10,7 @@ import { prometheusText } from '../../../../src/domain/metrics/prometheus';
 import { families, label, seriesParts, Totals } from '../../../../src/domain/metrics/series';
 
 const call = (parts: Partial<CountedCall> = {}): CountedCall => ({
+  id: 'call_1',
   surface: 'call',
   outcome: 'answered',
   status: 200,
@@ -35,6 +36,25 @@ function counted(...calls: readonly CountedCall[]) {
 }
 
 describe('a call', () => {
+  it('and its child are one: the child adds its cost and the aggregator’s outcome', () => {
+    const parent = call({ tier: 4, catalogId: 'lusha.find', status: 402, signal: 'balance' });
+    const child = call({
+      id: 'call_1:overflow',
+      tier: 4,
+      catalogId: 'lusha.find',
+      costMicros: 80,
+      servedVia: 'overflow:monid',
+    });
+    expect(counted(parent, child)).toEqual({
+      'calls|call,answered,none,4,4xx': 1,
+      'duration|4,0.01': 1,
+      'latency|4': 7,
+      'signals|lusha,balance': 1,
+      'cost|lusha': 80,
+      'overflow|monid,answered': 1,
+    });
+  });
+
   it('is counted once in each metric', () => {
     expect(counted(call(), call({ latencyMs: 20 }))).toEqual({
       'calls|call,answered,none,1,2xx': 2,
