@@ -184,7 +184,16 @@ export function gatewayConf(ports: Ports, state: string): string {
     CREDENTIAL: `Bearer ${credential}`,
     KEY: handmadeKey,
   });
-  const names = ['ours', 'counted', 'bare', 'handmade', 'hello', 'memory', 'pair'] as const;
+  const names = [
+    'ours',
+    'counted',
+    'bare',
+    'handmade',
+    'hello',
+    'memory',
+
+    'pair',
+  ] as const;
   const pairs = [
     objects('LEDGER', 'OrgLedger', 'pair'),
     objects('MINIMAL', 'MinimalLedger', 'minimal'),

@@ -1,6 +1,6 @@
 /**
  * Gateways with catalogs of several sizes, side by side in one workerd of their own, each on a D1 of its own; the catalogs are brought in by
- * the product's import. Promises: they differ by their catalog only, and all paths of one are called in turn. Called by world.ts, when a
+ * the product's import. Promises: they differ by their catalog only, and ten rows are called in turn in each. Called by world.ts, when a
  * part asks for it: the others shall not share a process with them.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -12,12 +12,8 @@ import type { Target } from './measure.ts';
 import { BenchStore } from './store.ts';
 import { tenant } from './tenant.ts';
 
-/** What is in a catalog. */
-interface Catalog {
-  readonly files: readonly { readonly name: string; readonly text: string }[];
-  /** Rows that are called, in turn. */
-  readonly called: readonly string[];
-}
+/** The files of a catalog. */
+type Catalog = readonly { readonly name: string; readonly text: string }[];
 
 /** The targets, and how large the large ones are. */
 export interface Sized {
@@ -25,8 +21,10 @@ export interface Sized {
   readonly few: Target;
   /** 1 provider with `endpointCount` endpoints, 10 of them called. */
   readonly endpoints: Target;
-  /** `providerCount` providers with one endpoint each, all of them called. */
+  /** `providerCount` providers with one endpoint each, 10 of them called. */
   readonly providers: Target;
+  /** The same gateway, all of them called: then each one's view is read every 30 s. */
+  readonly everyProvider: Target;
   readonly endpointCount: number;
   readonly providerCount: number;
 }
@@ -70,31 +68,41 @@ export async function startSized(processes: Processes, run: string, ports: Ports
   for (const { port, d1 } of all)
     for (const one of [port, d1]) await answers(`http://127.0.0.1:${one}/`);
   const authority = `127.0.0.1:${ports.origin}`;
-  const filled = async (place: SizedPorts, catalog: Catalog): Promise<Target> => {
+  const filled = async (place: SizedPorts, catalog: Catalog): Promise<Called> => {
     const token = await fill(place, catalog, ports.origin);
-    const paths = catalog.called.map((id) => `/call/${id}`);
-    const script = `${run}/${place.name}.lua`;
-    writeFileSync(script, inTurn(paths));
-    return {
-      name: `catalog of ${place.name}`,
-      pid,
-      base: `http://127.0.0.1:${place.port}`,
-      path: paths[0] ?? '/',
-      headers: [`x-weir-key: ${token}`],
-      script,
+    return (name, called) => {
+      const paths = called.map((id) => `/call/${id}`);
+      const script = `${run}/${name.replaceAll(' ', '-')}.lua`;
+      writeFileSync(script, inTurn(paths));
+      return {
+        name: `catalog of ${name}`,
+        pid,
+        base: `http://127.0.0.1:${place.port}`,
+        path: paths[0] ?? '/',
+        headers: [`x-weir-key: ${token}`],
+        script,
+      };
     };
   };
+  const ofFew = await filled(few, oneProvider(authority, fewCount));
+  const ofEndpoints = await filled(endpoints, oneProvider(authority, endpointCount));
+  const ofProviders = await filled(providers, manyProviders(authority));
+  const slugs = everySlug.map((slug) => `${slug}.fixed`);
   return {
-    few: await filled(few, oneProvider(authority, fewCount)),
-    endpoints: await filled(endpoints, oneProvider(authority, endpointCount)),
-    providers: await filled(providers, manyProviders(authority)),
+    few: ofFew('few', rowIds(fewCount)),
+    endpoints: ofEndpoints('endpoints', rowIds(endpointCount)),
+    providers: ofProviders('providers', spread(slugs)),
+    everyProvider: ofProviders('every provider', slugs),
     endpointCount,
     providerCount,
   };
 }
 
+/** A target of one gateway that calls some of its rows in turn. */
+type Called = (name: string, called: readonly string[]) => Target;
+
 /** Migrates, imports, and makes a tenant with money; gives its key. */
-async function fill(place: SizedPorts, { files }: Catalog, originPort: number): Promise<string> {
+async function fill(place: SizedPorts, files: Catalog, originPort: number): Promise<string> {
   const store = new BenchStore(place.d1);
   await store.migrate();
   await store.writeCatalog(`127.0.0.1:${originPort}`, files);
@@ -103,29 +111,26 @@ async function fill(place: SizedPorts, { files }: Catalog, originPort: number): 
 }
 
 const rowName = (i: number): string => `r${String(i).padStart(5, '0')}`;
+const everySlug = Array.from({ length: providerCount }, (_, i) => `p${String(i).padStart(3, '0')}`);
 
-/** The rows that are called lie evenly among all, the last one included. */
+/** Ten of all, evenly, the last one included. */
+const spread = (all: readonly string[]): readonly string[] =>
+  all.filter((_, i) => (i + 1) % (all.length / fewCount) === 0);
+
+const rowIds = (count: number): readonly string[] =>
+  spread(Array.from({ length: count }, (_, i) => `plain.${rowName(i)}`));
+
 function oneProvider(authority: string, count: number): Catalog {
   const names = Array.from({ length: count }, (_, i) => rowName(i));
-  const step = count / fewCount;
-  const called = Array.from(
-    { length: fewCount },
-    (_, i) => `plain.${rowName(Math.floor((i + 1) * step) - 1)}`,
-  );
   const text = plainProvider('plain', authority, { capability: 'bench.plain', names });
-  return { files: [{ name: 'plain.yaml', text }], called };
+  return [{ name: 'plain.yaml', text }];
 }
 
-function manyProviders(authority: string): Catalog {
-  const slugs = Array.from({ length: providerCount }, (_, i) => `p${String(i).padStart(3, '0')}`);
-  return {
-    files: slugs.map((slug) => ({
-      name: `${slug}.yaml`,
-      text: plainProvider(slug, authority, { capability: 'bench.plain', names: ['fixed'] }),
-    })),
-    called: slugs.map((slug) => `${slug}.fixed`),
-  };
-}
+const manyProviders = (authority: string): Catalog =>
+  everySlug.map((slug) => ({
+    name: `${slug}.yaml`,
+    text: plainProvider(slug, authority, { capability: 'bench.plain', names: ['fixed'] }),
+  }));
 
 /** A script of wrk: the paths in turn. The requests are made once, so that the load core pays as little as without it. */
 const inTurn = (paths: readonly string[]): string => `local paths = {${paths

@@ -34,16 +34,50 @@ export function problemResponse(
   return response;
 }
 
-/** Put together from its members, because an open breaker answers everyone with one: codes, blame and ids of ours need no escapes. */
+/** A document but for the id of the call. Codes, blame and ids are ours and need no escapes. */
+interface Document {
+  readonly head: string;
+  readonly tail: string;
+}
+
+type OpenBreaker = Extract<Refusal, { code: 'provider_capacity' }>;
+
+/** An open breaker answers every caller with one document: the last one is kept. */
+let lastOpen: { readonly of: OpenBreaker; readonly document: Document } | null = null;
+
 function problemText(
   refusal: Refusal,
   row: RefusalRow,
   { callId, status }: { readonly callId?: string; readonly status: number },
 ): string {
+  const document =
+    refusal.code === 'provider_capacity'
+      ? openDocument(refusal, row, status)
+      : documentOf(refusal, row, status);
+  const instance = callId === undefined ? '' : `,"instance":"/api/v1/calls/${callId}"`;
+  return document.head + instance + document.tail;
+}
+
+function openDocument(refusal: OpenBreaker, row: RefusalRow, status: number): Document {
+  if (lastOpen !== null && isSame(lastOpen.of, refusal)) return lastOpen.document;
+  lastOpen = { of: refusal, document: documentOf(refusal, row, status) };
+  return lastOpen.document;
+}
+
+/** Whether two documents are the same; `retryAfterMs` is in the header only. */
+const isSame = (a: OpenBreaker, b: OpenBreaker): boolean =>
+  a.endpointId === b.endpointId &&
+  a.provider === b.provider &&
+  a.reason === b.reason &&
+  a.resetsAtMs === b.resetsAtMs &&
+  a.alternatives === b.alternatives;
+
+function documentOf(refusal: Refusal, row: RefusalRow, status: number): Document {
   const title = JSON.stringify(row.title);
   const detail = JSON.stringify(row.detail(refusal as never));
-  const instance = callId === undefined ? '' : `,"instance":"/api/v1/calls/${callId}"`;
   const members = JSON.stringify(row.members?.(refusal as never) ?? {}).slice(1, -1);
-  const rest = members === '' ? '' : `,${members}`;
-  return `{"type":"urn:weir:problem:${refusal.code}","title":${title},"status":${status},"detail":${detail}${instance},"blame":"${row.blame}"${rest}}`;
+  return {
+    head: `{"type":"urn:weir:problem:${refusal.code}","title":${title},"status":${status},"detail":${detail}`,
+    tail: `,"blame":"${row.blame}"${members === '' ? '' : `,${members}`}}`,
+  };
 }

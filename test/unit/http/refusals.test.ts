@@ -97,6 +97,27 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
     503,
     { endpoint_id: 'b.search', resets_at: null, alternatives: [otherWire], blame: 'gateway' },
   ],
+  [
+    {
+      code: 'provider_capacity',
+      provider: 'b',
+      endpointId: 'b.search',
+      reason: 'quota',
+      resetsAtMs,
+      retryAfterMs: 20,
+      alternatives: [],
+    },
+    503,
+    { reason: 'quota', resets_at: resetsAt, alternatives: [] },
+  ],
+  [
+    { code: 'provider_rate_limited', provider: 'b', retryAfterMs: 20 },
+    429,
+    { provider: 'b', blame: 'gateway' },
+  ],
+  [{ code: 'platform_account_retired' }, 410, { blame: 'gateway' }],
+  [{ code: 'platform_account_unavailable' }, 503, { blame: 'gateway' }],
+  [{ code: 'platform_account_split' }, 409, { blame: 'caller' }],
   [{ code: 'ledger_unavailable', retryAfterMs: 20 }, 503, { blame: 'gateway' }],
   [{ code: 'ledger.open_holds_max', holdsMax: 9 }, 429, { holds_max: 9 }],
   [{ code: 'ledger.id_conflict' }, 409, {}],
@@ -152,24 +173,60 @@ describe('a refusal', () => {
     },
   );
 
-  it.each(examples.map((example) => [example[0].code, ...example] as const))(
+  /** The text as JSON.stringify writes it. */
+  const written = (refusal: Refusal): string => {
+    const row = refusalTable[refusal.code] as RefusalRow;
+    return JSON.stringify({
+      type: `urn:weir:problem:${refusal.code}`,
+      title: row.title,
+      status: row.status,
+      detail: row.detail(refusal as never),
+      instance: '/api/v1/calls/call_1',
+      blame: row.blame,
+      ...row.members?.(refusal as never),
+    });
+  };
+  const textOf = (refusal: Refusal): Promise<string> =>
+    problemResponse(refusal, { callId: 'call_1' }).text();
+
+  it.each(examples.map(([refusal]) => [refusal.code, refusal] as const))(
     '%s is written as JSON.stringify writes it, each member once',
-    async (code, refusal, status) => {
-      const row = refusalTable[code] as RefusalRow;
-      const text = await problemResponse(refusal, { callId: 'call_1' }).text();
-      expect(text).toBe(
-        JSON.stringify({
-          type: `urn:weir:problem:${code}`,
-          title: row.title,
-          status,
-          detail: row.detail(refusal as never),
-          instance: '/api/v1/calls/call_1',
-          blame: row.blame,
-          ...row.members?.(refusal as never),
-        }),
-      );
+    async (_, refusal) => {
+      expect(await textOf(refusal)).toBe(written(refusal));
     },
   );
+
+  const open = {
+    code: 'provider_capacity',
+    provider: 'b',
+    endpointId: 'b.search',
+    reason: 'balance',
+    resetsAtMs,
+    retryAfterMs: 20,
+    alternatives: [other],
+  } as const;
+  it.each<readonly [string, Extract<Refusal, { code: 'provider_capacity' }>]>([
+    ['nothing', open],
+    ['the call', { ...open }],
+    ['the provider', { ...open, provider: 'c' }],
+    ['the endpoint', { ...open, endpointId: 'b.find' }],
+    ['the reason', { ...open, reason: 'quota' }],
+    ['the reset', { ...open, resetsAtMs: resetsAtMs + 1 }],
+    ['a reset that nobody knows', { ...open, resetsAtMs: null }],
+    ['the alternatives', { ...open, alternatives: [] }],
+  ])('of an open breaker says its own document when %s differs from the last', async (_, next) => {
+    await textOf(open);
+    expect(await textOf(next)).toBe(written(next));
+  });
+
+  it('of an open breaker has its own call and its own Retry-After, whatever the last had', async () => {
+    problemResponse({ ...open, retryAfterMs: 60_000 }, { callId: 'call_2' });
+    const answer = problemResponse(open, { callId: 'call_1' });
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(answer.headers.get('x-weir-call-id')).toBe('call_1');
+    expect(await answer.text()).toContain('"instance":"/api/v1/calls/call_1","blame"');
+    expect(await problemResponse(open).text()).not.toContain('instance');
+  });
 
   it('has the headers of its own call only', () => {
     const busy = { code: 'ledger_busy', retryAfterMs: 20 } as const;
