@@ -157,6 +157,12 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
 const bodyOf = async (refusal: Refusal): Promise<Record<string, unknown>> =>
   await problemResponse(refusal).json();
 
+/** Seconds to wait, where they are not those of every 503 here. */
+const otherWaits: Readonly<Record<string, string>> = {
+  provider_rate_limited: '1',
+  platform_account_unavailable: '60',
+};
+
 describe('a refusal', () => {
   it.each(examples.map((example) => [example[0].code, ...example] as const))(
     '%s is a problem document with its members',
@@ -169,7 +175,8 @@ describe('a refusal', () => {
       expect(text).not.toMatch(/undefined|null|NaN|\[object/);
       expect(text).toMatch(/\.$|\?$/);
       expect(Object.keys(body).filter((name) => /[A-Z]/.test(name))).toEqual([]);
-      expect(answer.headers.get('retry-after')).toBe(status === 503 ? '1' : null);
+      const wait = otherWaits[code] ?? (status === 503 ? '1' : null);
+      expect(answer.headers.get('retry-after')).toBe(wait);
     },
   );
 
@@ -246,7 +253,7 @@ describe('a refusal', () => {
   it('of the catalog, of money or of idempotency has an example here', () => {
     const shown = new Set<RefusalCode>(examples.map(([refusal]) => refusal.code));
     const ours = Object.keys(refusalTable).filter((code) =>
-      /^(catalog|ledger|idempotency|tag|meta|price|route_max|insufficient|platform_daily|key_daily)/.test(
+      /^(catalog|ledger|idempotency|provider|platform|tag|meta|price|route_max|insufficient|key_daily)/.test(
         code,
       ),
     );
