@@ -75,7 +75,7 @@ export const recordHeaderCharsMax = 128 * 1024;
 // ── catalog ──
 
 /** Rows of the catalog: every isolate that uses it holds their headings, about 200 bytes each. */
-export const catalogEndpointsMax = 5_000;
+export const catalogEndpointsMax = 10_000;
 /** Providers of the catalog: every isolate that uses it holds them whole, about 1 KB each. */
 export const catalogProvidersMax = 500;
 /** Whole rows that an isolate keeps; the least recently used goes first. */

@@ -120,6 +120,7 @@ export class BufferedCallLog implements CallLog {
   async #keeper(): Promise<void> {
     const endsAtMs = this.#nowMs() + keeperLifeMs;
     let flushing: Promise<void> = Promise.resolve();
+    let reporting: Promise<void> = Promise.resolve();
     for (;;) {
       await this.#wait(keeperTickMs);
       const nowMs = this.#nowMs();
@@ -128,11 +129,14 @@ export class BufferedCallLog implements CallLog {
       this.#wakeOpen(nowMs, isLast ? 0 : custodyArmMs);
       if ((isLast || nowMs >= this.#flushDueMs) && this.#mayWrite(nowMs))
         flushing = this.#flush(isLast);
+      // Under steady load full batches are written as they fill, and no flush is ever due.
+      else if (this.#tally.isWaiting) reporting = this.#tally.report(nowMs, false);
       const isIdle = this.#isEmpty() && !this.#hasUnarmed() && !this.#tally.isWaiting;
       if (isLast || isIdle) break;
     }
     this.#keptUntilMs = 0;
     await flushing;
+    await reporting;
   }
 
   /** Writes what waits, and reports what was counted. */

@@ -32,8 +32,8 @@ export function fillPath(
   template: string,
   callersQuery: RawQuery,
 ): Result<FilledPath, PlaceholderFault> {
+  if (!template.includes('{')) return ok({ path: template, query: callersQuery });
   const names = placeholderNames(template);
-  if (names.length === 0) return ok({ path: template, query: callersQuery });
   const values = new Map<string, string>();
   for (const name of names) {
     const value = placeholderValue(callersQuery, name);

@@ -4,6 +4,7 @@ import { answers, type Plan, refuses, resets, silent } from '../../support/price
 import { holds, same } from '../../support/proof.ts';
 import { headerOf, type RawAnswer } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
+import { until } from '../../support/until.ts';
 import {
   broke,
   directMicros,
@@ -164,10 +165,10 @@ const skipsDirect: Named = [
     await calm(stand);
     stand.vendor(broke);
     stand.aggregator(envelope(422, { success: false, error: 'no' }));
-    for (let i = 0; i < 12; i += 1) {
-      await stand.call('dry.unrouted');
-      await stand.pass((fastOverflow.strikeSpacingMs as number) / 3);
-    }
+    await until('the lock', async () => {
+      const answer = await stand.call('dry.unrouted');
+      return refusalOf(answer) === 'provider_capacity' || undefined;
+    });
     stand.aggregator(runs());
     stand.forget();
     const before = await stand.tenant.ended();

@@ -32,9 +32,13 @@ export interface StandOptions {
   readonly priceMicros?: number;
 }
 
-/** Marks end at once, waits are short. */
+/** Marks end at once, waits and views are short. */
 export const fastOverflow: Limits = {
   ...fastBreaker,
+  strikeSpacingMs: 100,
+  probeIntervalMs: 300,
+  capacityViewMsMax: 300,
+  capacityViewRefreshMs: 100,
   overflowMarkMs: 150,
   overflowAnswerWaitMs: 1_000,
   overflowPollMs: 20,

@@ -184,6 +184,15 @@ describe('the counts of calls', () => {
     await Promise.all(background);
   });
 
+  it('are reported under a load that fills batch after batch, so that no flush is ever due', async () => {
+    const { reports, push, pass } = world();
+    for (let tick = 0; tick < 10; tick += 1) {
+      push(callLogBatchMax);
+      await pass(keeperTickMs);
+    }
+    expect(reports.length).toBeGreaterThan(0);
+  });
+
   it('that may not be reported yet keep the keeper, until they may', async () => {
     const { tally, reports, background, push, pass } = world();
     tally.isDue = false;
