@@ -11,7 +11,7 @@ import { capacityChecks } from './cases/capacity.ts';
 import { holdLedgerChecks } from './cases/hold-ledger.ts';
 import { idempotencyChecks } from './cases/idempotency.ts';
 import { jsonChecks } from './cases/json.ts';
-import { casesOf, type SharedCase } from './cases/list.ts';
+import { casesOf, mayMissList, type SharedCase } from './cases/list.ts';
 import { queryChecks } from './cases/query.ts';
 import { elsewhereChecks, inPart, outOfScope } from './cases/scope.ts';
 import { ssrfChecks } from './cases/ssrf.ts';
@@ -120,7 +120,7 @@ async function stage({
 }): Promise<Staged> {
   const asked = askedBy(args);
   const read = casesOf(null);
-  if (typeof read === 'string' && !short) return unreadable(read);
+  if (typeof read === 'string' && !mayMissList(short, args)) return unreadable(read);
   const listed = typeof read === 'string' ? withoutList : read;
   const chosen = listed
     .filter(({ kind }) => asked.kinds === null || asked.kinds.includes(kind))

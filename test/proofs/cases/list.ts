@@ -19,6 +19,13 @@ function casesFile(): string {
   return isFolder ? path.join(place, 'cases.jsonl') : place;
 }
 
+/** Whether a proof may run without the list, on the checks that it has: `npm test`, and CI in a clone that has none beside it. */
+export const mayMissList = (short: boolean, args: readonly string[]): boolean =>
+  short || args.includes('--without-list');
+
+/** Whether the list is there. */
+export const hasList = (): boolean => existsSync(casesFile());
+
 /** The cases of these kinds (`null`: all), in the order of the list; a text says why there are none. */
 export function casesOf(kinds: readonly string[] | null): readonly SharedCase[] | string {
   const file = casesFile();
