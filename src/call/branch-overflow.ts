@@ -13,6 +13,7 @@ import {
   overflowPollMs,
   overflowPollsMax,
 } from '../base/limits-capacity';
+import { maskText, prepareMask } from '../domain/credentials/masking';
 import { readIdempotencyKey } from '../domain/idempotency/idempotency-key';
 import type { PlaceOp } from '../domain/ledger/operations';
 import {
@@ -280,12 +281,12 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
     return failed(run, money, { code: `overflow.${outcome.failure}`, isOut, isUnknown });
   }
   const { status } = outcome;
-  if (status >= 500)
+  const body = withoutKey(run, outcome);
+  if (status >= 500 || body === null)
     return failed(run, money, { code: 'overflow.vendor_failed', isOut: true, isUnknown: false });
   const isSuccess = status >= 200 && status < 300;
   // The aggregator's price and nothing on top; one that it does not say is its list price, which was held.
   const micros = outcome.costMicros ?? money.heldMicros;
-  const body = Uint8Array.from(outcome.body);
   if (isSuccess) money.settle({ micros, source: 'reported' }, true);
   else money.release('not_billable');
   const answer = answerOf(run, {
@@ -304,6 +305,20 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
     code: null,
     costMicros: money.costMicros,
   };
+}
+
+/** The vendor's body; from 300 on without our key, should somebody have repeated it (digest A5). null: it cannot be shown safely. */
+function withoutKey(
+  { aggregator, ports }: Run,
+  { status, body }: Extract<EnvelopeOutcome, { kind: 'served' }>,
+): Uint8Array<ArrayBuffer> | null {
+  const key = ports.overflow.keyOf(aggregator);
+  if (status < 300 || key === null) return Uint8Array.from(body);
+  const masking = maskText(new TextDecoder().decode(body), [prepareMask(key)]);
+  if (masking.kind === 'unsafe') return null;
+  return Uint8Array.from(
+    masking.kind === 'unchanged' ? body : new TextEncoder().encode(masking.text),
+  );
 }
 
 /** Nothing is charged. A run whose outcome nobody knows leaves the caller's key unknown. */

@@ -103,6 +103,21 @@ describe('a run that is served', () => {
   });
 });
 
+describe('an error that repeats our key', () => {
+  it('is shown without it', async () => {
+    const echo = {
+      success: false,
+      priceCents: 0,
+      data: { error: 'bad orthogonal-key-0123456789' },
+    };
+    const { child } = await run({
+      send: async () => envelope(echo, 404),
+      overflow: { keyOf: () => 'orthogonal-key-0123456789' },
+    });
+    expect(await child?.response?.text()).toBe('{"error":"bad ***"}');
+  });
+});
+
 describe('nothing is sent', () => {
   it.each([
     ['when it is off', { overflow: { mode: 'off' } }],
