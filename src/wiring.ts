@@ -32,6 +32,7 @@ import { VaultCredentials } from './adapters/vault/credentials';
 import { platformSigner } from './adapters/vault/platform-sign';
 import { TokenMint } from './adapters/vault/token-check';
 import { AesVault } from './adapters/vault/vault';
+import { overflowAnswerBytesMax } from './base/limits-capacity';
 import type { Overflow } from './call/branch-overflow';
 import type { CallServices } from './call/run-call';
 import type { ManagementServices } from './control-plane/services';
@@ -129,16 +130,21 @@ function make(bindings: Bindings): Wired {
     nowMs,
     report,
   };
-  const overflow = overflowOf(bindings, env, nowMs);
+  const client = new OverflowClient({
+    send: (url, init) => fetch(url, init),
+    egress,
+    policy: egressPolicy,
+    time: platformTime,
+  });
+  const overflow: Overflow = {
+    ...overflowOf(bindings, env, nowMs),
+    ask: (request, background) =>
+      client.ask(request, { bytesMax: overflowAnswerBytesMax, background }),
+  };
   const overflowPorts: OverflowVerifyPorts = {
     leases: capacityRecords,
     store: new OverflowStore(bindings.DB),
-    client: new OverflowClient({
-      send: (url, init) => fetch(url, init),
-      egress,
-      policy: egressPolicy,
-      time: platformTime,
-    }),
+    client,
     budgets: overflow.budgets,
     aggregators: overflow.aggregators,
     keyOf: overflow.keyOf,
@@ -231,7 +237,7 @@ function overflowByHand(ports: OverflowVerifyPorts): OverflowByHand {
 }
 
 /** Routes through aggregators that have a key, and their budgets. */
-function overflowOf(bindings: Bindings, env: Env, nowMs: () => number): Overflow {
+function overflowOf(bindings: Bindings, env: Env, nowMs: () => number): Omit<Overflow, 'ask'> {
   const { mode, aggregators, dailyBudgetMicros } = env.overflow;
   const keyOf = ({ setting }: Aggregator): string | null =>
     env.platformSettings.get(setting) ?? null;

@@ -7,46 +7,32 @@
  */
 
 import { newId } from '../base/ids';
-import {
-  overflowAnswerBytesMax,
-  overflowAnswerWaitMs,
-  overflowPollMs,
-  overflowPollsMax,
-} from '../base/limits-capacity';
 import { maskText, prepareMask } from '../domain/credentials/masking';
 import { readIdempotencyKey } from '../domain/idempotency/idempotency-key';
 import type { PlaceOp } from '../domain/ledger/operations';
-import {
-  type Aggregator,
-  aggregatorNamed,
-  authHeader,
-  overflowProvider,
-} from '../domain/overflow/aggregators';
+import { type Aggregator, aggregatorNamed, overflowProvider } from '../domain/overflow/aggregators';
 import { decideOverflow, type OverflowMode, type OverflowTrigger } from '../domain/overflow/child';
 import {
   build,
+  type EnvelopeAnswer,
   type EnvelopeOutcome,
   type EnvelopeRequest,
-  parse,
-  pollRequest,
-  unreached,
 } from '../domain/overflow/envelope';
 import { markedFor, marksAfter } from '../domain/overflow/failure';
 import { type OverflowRoute, routeEstimate } from '../domain/overflow/routes';
+import { runThrough } from '../domain/overflow/run';
 import { shapeOf } from '../domain/overflow/shape';
 import { weirHeaders } from '../http/header-names';
 import type { LookupContext } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { OverflowBudgets, OverflowRoutes } from '../ports/overflow';
 import { claimOf, type ReservePorts } from './06-reserve';
-import type { RelayPorts } from './08-relay';
 import type { AuthorizedCall, CatalogCall } from './call';
 import { signalOfRelayed } from './capacity';
 import { Money } from './money';
-import { readAll } from './pump';
 import { recordedHeaders } from './stream-end';
 
-/** What an operator has set up. */
+/** What an operator has set up, and the way there. */
 export interface Overflow {
   readonly mode: OverflowMode;
   readonly aggregators: readonly Aggregator[];
@@ -54,10 +40,15 @@ export interface Overflow {
   readonly keyOf: (aggregator: Aggregator) => string | null;
   readonly routes: OverflowRoutes;
   readonly budgets: OverflowBudgets;
+  /** One request; null: no answer that could be read whole. Never rejects. */
+  readonly ask: (
+    request: EnvelopeRequest,
+    background: Background,
+  ) => Promise<EnvelopeAnswer | null>;
 }
 
 /** What the child cycle asks. */
-export interface OverflowPorts extends ReservePorts, RelayPorts {
+export interface OverflowPorts extends ReservePorts {
   readonly overflow: Overflow;
   readonly sleep: (ms: number) => Promise<void>;
   readonly report: (event: string, facts: Record<string, string | number | null>) => void;
@@ -82,6 +73,8 @@ interface Run {
   readonly catalog: CatalogCall;
   readonly route: OverflowRoute;
   readonly aggregator: Aggregator;
+  /** Ours at the aggregator. */
+  readonly key: string;
   readonly envelope: EnvelopeRequest;
   readonly ports: OverflowPorts;
   readonly background: Background;
@@ -105,9 +98,10 @@ export async function overflow(
   const route = await routes.routeFor(id, context, (one) => isUsable(one, ports, context));
   const aggregator = route === null ? null : aggregatorNamed(aggregators, route.aggregator);
   if (route === null || aggregator === null) return null;
-  const envelope = await envelopeOf(call, route, aggregator);
-  if (envelope === null) return null;
-  const run: Run = { call, catalog, route, aggregator, envelope, ports, background };
+  const key = ports.overflow.keyOf(aggregator);
+  const envelope = envelopeOf(call, route, aggregator);
+  if (envelope === null || key === null) return null;
+  const run: Run = { call, catalog, route, aggregator, key, envelope, ports, background };
   if (!decision.isShadow)
     return kept(
       background,
@@ -146,11 +140,11 @@ function isUsable(route: OverflowRoute, ports: OverflowPorts, context: LookupCon
 }
 
 /** The caller's request in the aggregator's words; null: it cannot be said in them. */
-async function envelopeOf(
+function envelopeOf(
   { request, method, query, sentPath, sentBytes }: AuthorizedCall,
   { vendor, operation }: OverflowRoute,
   aggregator: Aggregator,
-): Promise<EnvelopeRequest | null> {
+): EnvelopeRequest | null {
   // A body that was sent to the vendor without being kept is gone.
   if (sentBytes === null && request.body !== null) return null;
   const bodyText = sentBytes === null ? null : new TextDecoder().decode(sentBytes);
@@ -211,53 +205,14 @@ async function placed({ call, catalog, route, ports, background }: Run): Promise
   return null;
 }
 
-/** A run and, where it goes on, the questions after it. */
-async function ran(run: Run): Promise<EnvelopeOutcome> {
-  const { aggregator, envelope, ports } = run;
-  let outcome = await asked(run, envelope);
-  for (let polls = 0; outcome.kind === 'pending' && polls < overflowPollsMax; polls += 1) {
-    await ports.sleep(overflowPollMs);
-    const next = await asked(run, pollRequest(aggregator, outcome.runId));
-    // A poll that fails says nothing of the run.
-    if (next.kind !== 'failed' || next.failure === 'vendor_dry') outcome = next;
-  }
-  return outcome;
-}
-
-async function asked(
-  run: Run,
-  { method, url, headers, body }: EnvelopeRequest,
-): Promise<EnvelopeOutcome> {
-  const { aggregator, ports, catalog } = run;
-  const key = ports.overflow.keyOf(aggregator);
-  if (key === null) return unreached;
-  const cancel = new AbortController();
-  const late = setTimeout(() => cancel.abort(), overflowAnswerWaitMs);
-  try {
-    const answer = await ports.send(url, {
-      method,
-      headers: [
-        ...headers.map(([name, value]): [string, string] => [name, value]),
-        [...authHeader(key)],
-      ],
-      body,
-      signal: cancel.signal,
-      redirect: 'manual',
-      cf: { cacheTtl: -1 },
-    });
-    const bytes =
-      answer.body === null
-        ? new Uint8Array()
-        : await readAll(answer.body, overflowAnswerBytesMax, overflowAnswerWaitMs);
-    if (!(bytes instanceof Uint8Array)) return unreached;
-    const signal = signalOfRelayed(run.call, catalog, ports.nowMs());
-    return parse(aggregator, { status: answer.status, bytes }, signal);
-  } catch {
-    return unreached;
-  } finally {
-    clearTimeout(late);
-  }
-}
+const ran = ({ call, catalog, aggregator, key, envelope, ports, background }: Run) =>
+  runThrough(envelope, {
+    aggregator,
+    key,
+    ask: (request) => ports.overflow.ask(request, background),
+    sleep: ports.sleep,
+    signalOf: signalOfRelayed(call, catalog, ports.nowMs()),
+  });
 
 /** A cost that is known is booked, zero is given back, an unknown one stays spent until the day ends. */
 function closeBudget(
@@ -309,11 +264,10 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
 
 /** The vendor's body; from 300 on without our key, should somebody have repeated it (digest A5). null: it cannot be shown safely. */
 function withoutKey(
-  { aggregator, ports }: Run,
+  { key }: Run,
   { status, body }: Extract<EnvelopeOutcome, { kind: 'served' }>,
 ): Uint8Array<ArrayBuffer> | null {
-  const key = ports.overflow.keyOf(aggregator);
-  if (status < 300 || key === null) return Uint8Array.from(body);
+  if (status < 300) return Uint8Array.from(body);
   const masking = maskText(new TextDecoder().decode(body), [prepareMask(key)]);
   if (masking.kind === 'unsafe') return null;
   return Uint8Array.from(

@@ -23,7 +23,7 @@ import { authorize } from './04-authorize';
 import { admit } from './05-admit';
 import { reserve } from './06-reserve';
 import { type GuardPorts, guard } from './07-guard';
-import { isPumped, relay } from './08-relay';
+import { isPumped, type RelayPorts, relay } from './08-relay';
 import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
@@ -48,7 +48,7 @@ import { KeptBytes, Silence } from './pump';
 import { answerOf, closeStream, recordedHeaders } from './stream-end';
 
 /** What the road needs from outside: what its stages ask, and these. Made by wiring.ts. */
-export interface CallServices extends LadderPorts, GuardPorts, OverflowPorts {
+export interface CallServices extends LadderPorts, GuardPorts, RelayPorts, OverflowPorts {
   readonly config: Config;
   readonly egressPolicy: EgressPolicy;
   readonly overflow: Overflow;

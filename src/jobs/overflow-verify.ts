@@ -9,8 +9,6 @@ import {
   capacityBodyHeadBytesMax,
   overflowAnswerBytesMax,
   overflowLeaseMs,
-  overflowPollMs,
-  overflowPollsMax,
   overflowVerifyMicrosMax,
   overflowVerifyMsMax,
   overflowVerifyRoutesMax,
@@ -23,16 +21,10 @@ import { type CapacitySignal, isExhausting } from '../domain/capacity/signal';
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { Provider } from '../domain/catalog/provider';
 import type { EgressPolicy } from '../domain/egress/allowance';
-import { type Aggregator, aggregatorNamed, authHeader } from '../domain/overflow/aggregators';
-import {
-  build,
-  type EnvelopeOutcome,
-  type EnvelopeRequest,
-  parse,
-  pollRequest,
-  unreached,
-} from '../domain/overflow/envelope';
+import { type Aggregator, aggregatorNamed } from '../domain/overflow/aggregators';
+import { build, type EnvelopeOutcome, type EnvelopeRequest } from '../domain/overflow/envelope';
 import type { RouteRow } from '../domain/overflow/routes';
+import { runThrough } from '../domain/overflow/run';
 import { shapeOf } from '../domain/overflow/shape';
 import { directRequest, type TestCall, testCall } from '../domain/overflow/test-call';
 import { alarmOf, type DirectLeg, type RelayLeg, verdictOf } from '../domain/overflow/verdict';
@@ -241,33 +233,17 @@ async function judged(
 
 // ── the leg through the aggregator ──
 
-async function relayed(ports: OverflowVerifyPorts, trial: Trial): Promise<EnvelopeOutcome> {
-  let outcome = await asked(ports, trial, trial.envelope);
-  for (let polls = 0; outcome.kind === 'pending' && polls < overflowPollsMax; polls += 1) {
-    await ports.sleep(overflowPollMs);
-    const next = await asked(ports, trial, pollRequest(trial.aggregator, outcome.runId));
-    // A question that fails says nothing of the run.
-    if (next.kind !== 'failed' || next.failure === 'vendor_dry') outcome = next;
-  }
-  return outcome;
-}
-
-async function asked(
-  ports: OverflowVerifyPorts,
-  trial: Trial,
-  request: EnvelopeRequest,
-): Promise<EnvelopeOutcome> {
-  const headers = [...request.headers, authHeader(trial.key)];
-  const { background } = trial;
-  const answer = await ports.client.ask(
-    { ...request, headers },
-    { bytesMax: overflowAnswerBytesMax, background },
-  );
-  if (answer === null) return unreached;
-  // What an aggregator relays comes without headers.
-  return parse(trial.aggregator, answer, ({ status, bodyHead }) =>
-    signalOf(ports, trial, { status, header: () => null, bodyHead }),
-  );
+function relayed(ports: OverflowVerifyPorts, trial: Trial): Promise<EnvelopeOutcome> {
+  const { aggregator, key, background } = trial;
+  return runThrough(trial.envelope, {
+    aggregator,
+    key,
+    ask: (request) => ports.client.ask(request, { bytesMax: overflowAnswerBytesMax, background }),
+    sleep: ports.sleep,
+    // What an aggregator relays comes without headers.
+    signalOf: ({ status, bodyHead }) =>
+      signalOf(ports, trial, { status, header: () => null, bodyHead }),
+  });
 }
 
 function closeBudget(

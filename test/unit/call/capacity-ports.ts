@@ -83,6 +83,7 @@ export const noOverflow: Overflow = {
   aggregators: [],
   keyOf: () => null,
   routes: { routeFor: () => null },
+  ask: async () => null,
   budgets: {
     reserve: async () => ({ outcome: 'unavailable' }),
     reconcile: () => undefined,

@@ -152,11 +152,7 @@ describe('nothing else', () => {
         .map(([path]) => path.slice('../../../src/'.length))
         .sort();
     // The other one sends to a queue.
-    const senders = [
-      'adapters/durable/settlement-queue.ts',
-      'call/08-relay.ts',
-      'call/branch-overflow.ts',
-    ];
+    const senders = ['adapters/durable/settlement-queue.ts', 'call/08-relay.ts'];
     expect(using(/\.send\(/)).toEqual(senders);
     // The app and the worker only pass the request on to a Worker's own handler.
     const callers = using(/(?<![\w.])fetch\(/).filter((path) => !/^(app|worker)\.ts$/.test(path));
