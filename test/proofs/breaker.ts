@@ -3,27 +3,17 @@
  * Promises: real sockets, four gateway isolates on one namespace of objects, times one sixtieth. Called by scripts/prove.ts and
  * test/fault/breaker.test.ts.
  */
-import type { Proof, Row, Staged } from '../support/proof.ts';
+import { onStand, type Proof, type Staged } from '../support/proof.ts';
 import { breakerRows } from './breaker/rows.ts';
 import { Stand } from './breaker/stand.ts';
 
 async function stage(): Promise<Staged> {
   const stand = await Stand.start();
-  let passed = 0;
-  const rows = breakerRows.map(
-    ([name, run]): Row => ({
-      name,
-      run: async () => {
-        const shown = await run(stand);
-        passed += 1;
-        return shown;
-      },
-    }),
-  );
+  const { rows, passed } = onStand(stand, breakerRows);
   return {
     rows,
     figure: () =>
-      `${passed} of ${rows.length} rows hold, ${stand.arrivals.length} requests at the vendors`,
+      `${passed()} of ${rows.length} rows hold, ${stand.arrivals.length} requests at the vendors`,
     dispose: () => stand.world.dispose(),
   };
 }

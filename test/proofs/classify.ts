@@ -16,9 +16,10 @@ import {
   fixturesOf,
   wanted,
 } from '../support/capacity-fixtures.ts';
+import { drawer } from '../support/drawer.ts';
 import { holds, type Proof, type Row, same } from '../support/proof.ts';
 import { casesOf, mayMissList } from './cases/list.ts';
-import { type Bait, type Echo, echoOf, ownWords, randomOf } from './classify/adversaries.ts';
+import { type Bait, type Echo, echoOf, ownWords } from './classify/adversaries.ts';
 
 resolveSrcModules();
 const { judge } = await import('../../src/domain/capacity/classify.ts');
@@ -155,7 +156,7 @@ function echoRow(kind: 'seen' | 'unseen', { from, count }: Seeds, tally: Tally):
       const struck: string[] = [];
       for (const [at, bait] of baits.entries()) {
         for (let seed = from; seed < from + count; seed += 1) {
-          const echo = echoOf(bait, kind, randomOf(seed * 1_000 + at));
+          const echo = echoOf(bait, kind, drawer(seed * 1_000 + at));
           tally.judged += 1;
           if (strikes(echo)) struck.push(`seed ${seed}: ${JSON.stringify(echo)}`);
         }

@@ -3,26 +3,16 @@
  * four isolates.
  * Promises: the vendor's own count is the judge; what waits, waits in the gateway. Called by scripts/prove.ts and test/fault/spacer.test.ts.
  */
-import type { Proof, Row, Staged } from '../support/proof.ts';
+import { onStand, type Proof, type Staged } from '../support/proof.ts';
 import { spacerRows } from './spacer/rows.ts';
 import { Stand } from './spacer/stand.ts';
 
 async function stage(): Promise<Staged> {
   const stand = await Stand.start();
-  let passed = 0;
-  const rows = spacerRows.map(
-    ([name, run]): Row => ({
-      name,
-      run: async () => {
-        const shown = await run(stand);
-        passed += 1;
-        return shown;
-      },
-    }),
-  );
+  const { rows, passed } = onStand(stand, spacerRows);
   return {
     rows,
-    figure: () => `${passed} of ${rows.length} rows hold, ${stand.total} requests at the vendors`,
+    figure: () => `${passed()} of ${rows.length} rows hold, ${stand.total} requests at the vendors`,
     dispose: () => stand.world.dispose(),
   };
 }

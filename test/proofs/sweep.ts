@@ -3,26 +3,16 @@
  * Promises: real workerd, real sockets, two isolates on one database; `--short` has a shorter deadline, the same rows.
  * Called by scripts/prove.ts and test/e2e/sweep.test.ts.
  */
-import type { Proof, Row, Staged } from '../support/proof.ts';
+import { onStand, type Proof, type Staged } from '../support/proof.ts';
 import { sweepRows } from './sweep/rows.ts';
 import { Stand } from './sweep/stand.ts';
 
 async function stage({ short }: { readonly short: boolean }): Promise<Staged> {
   const stand = await Stand.start(short);
-  let passed = 0;
-  const rows = sweepRows.map(
-    ([name, run]): Row => ({
-      name,
-      run: async () => {
-        const shown = await run(stand);
-        passed += 1;
-        return shown;
-      },
-    }),
-  );
+  const { rows, passed } = onStand(stand, sweepRows);
   return {
     rows,
-    figure: () => `${passed} of ${rows.length} rows hold`,
+    figure: () => `${passed()} of ${rows.length} rows hold`,
     dispose: () => stand.dispose(),
   };
 }

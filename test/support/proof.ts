@@ -28,6 +28,26 @@ export interface Proof {
   }) => Promise<Staged>;
 }
 
+/** A named guarantee on a stand; a text that it gives is its figure. */
+export type StandRow<S> = readonly [name: string, run: (stand: S) => Promise<string | void>];
+
+/** Rows of one stand, run one by one, and how many have passed. */
+export function onStand<S>(
+  stand: S,
+  all: readonly StandRow<S>[],
+): { readonly rows: readonly Row[]; readonly passed: () => number } {
+  let passed = 0;
+  const rows = all.map(([name, run]) => ({
+    name,
+    run: async () => {
+      const shown = await run(stand);
+      passed += 1;
+      return shown;
+    },
+  }));
+  return { rows, passed: () => passed };
+}
+
 /** Throws with both values when they differ. */
 export function same<T>(actual: T, expected: T, what: string): void {
   const [a, e] = [JSON.stringify(actual), JSON.stringify(expected)];

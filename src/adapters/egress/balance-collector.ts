@@ -21,6 +21,7 @@ import type { EgressPolicy } from '../../domain/egress/allowance';
 import type { Background } from '../../ports/config';
 import type { EgressGuard } from '../../ports/egress';
 import type { DeskTime } from '../../ports/ledger';
+import { readWithin } from './read-within';
 
 /** What the collector needs. `send` is the platform's fetch. */
 export interface CollectorParts {
@@ -122,21 +123,8 @@ function faultOf(status: number): CollectFault | null {
 
 /** The JSON of an answer, if it is one and not too large. */
 async function documentOf({ body }: Response): Promise<Collected<unknown>> {
-  if (body === null) return err('no_json');
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of body) {
-    total += chunk.byteLength;
-    // Leaving the loop cancels the stream.
-    if (total > collectorBodyBytesMax) return err('too_large');
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
-  }
+  const bytes = await readWithin(body, collectorBodyBytesMax);
+  if (bytes === null) return err('too_large');
   const document = readJson(bytes);
   return document.ok ? document : err('no_json');
 }

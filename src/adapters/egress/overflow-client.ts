@@ -11,6 +11,7 @@ import type { ReadyRequest } from '../../domain/overflow/test-call';
 import type { Background } from '../../ports/config';
 import type { EgressGuard } from '../../ports/egress';
 import type { DeskTime } from '../../ports/ledger';
+import { readWithin } from './read-within';
 
 /** What the client needs. `send` is the platform's fetch. */
 export interface OverflowClientParts {
@@ -75,27 +76,4 @@ export class OverflowClient {
     if (bytes === null) return null;
     return { status: answer.status, header: (name) => answer.headers.get(name), bytes };
   }
-}
-
-/** null: there are more bytes than that. */
-async function readWithin(
-  body: ReadableStream<Uint8Array> | null,
-  bytesMax: number,
-): Promise<Uint8Array | null> {
-  if (body === null) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of body) {
-    total += chunk.byteLength;
-    // Leaving the loop cancels the stream.
-    if (total > bytesMax) return null;
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return bytes;
 }

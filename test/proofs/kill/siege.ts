@@ -2,6 +2,7 @@
  * A siege: rounds of load that each end with a kill at a seeded point, and everything that was seen
  * on both sides of the gateway. Called by test/proofs/kill.ts and `verdicts.ts`.
  */
+import { drawer } from '../../support/drawer.ts';
 import { type MoneyTenant, type MoneyWorld, newCase } from '../../support/money-world.ts';
 import { callMicros } from '../../support/money-world-catalog.ts';
 import { answers, type Plan, streams, type VendorCall } from '../../support/priced-origin.ts';
@@ -53,9 +54,9 @@ export class Siege {
   constructor(world: MoneyWorld, tenant: MoneyTenant, seed: number) {
     this.world = world;
     this.tenant = tenant;
-    this.#aim = mulberry32(seed);
-    this.#load = mulberry32(seed + 1_000_000);
-    this.#vendor = mulberry32(seed + 2_000_000);
+    this.#aim = drawer(seed);
+    this.#load = drawer(seed + 1_000_000);
+    this.#vendor = drawer(seed + 2_000_000);
     world.origin.plan((call) => this.#work(call));
   }
 
@@ -185,15 +186,3 @@ async function waitUntil(done: () => boolean, what: string): Promise<void> {
 
 const pick = <T>(random: () => number, list: readonly T[]): T =>
   list[Math.floor(random() * list.length)] as T;
-
-/** A small generator with a seed: the same points for the same seed, as far as time allows. */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

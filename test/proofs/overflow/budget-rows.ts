@@ -5,6 +5,7 @@
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import { readWranglerConfig } from '../../../scripts/lib/wrangler-config.ts';
 import type { CloseAnswer, ReserveAnswer } from '../../../src/domain/overflow/budget.ts';
+import { drawer } from '../../support/drawer.ts';
 import { holds, type Row, same } from '../../support/proof.ts';
 
 /** The object as Node sees it. */
@@ -125,17 +126,6 @@ class Model {
     this.calls += actual === null ? 0 : 1;
     return 'done';
   }
-}
-
-/** Numbers from 0 to 1 (mulberry32). */
-function drawer(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 async function history(one: BudgetLike, seed: number, steps: number, day: string): Promise<number> {

@@ -3,6 +3,7 @@
  * Promises: the seed is printed and given with `--seed`; a call is charged for its parent or for its child, never for both.
  * Called by test/proofs/overflow.ts.
  */
+import { drawer } from '../../support/drawer.ts';
 import { answers, type Plan, refuses, resets, silent } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
 import { reply } from '../../support/recording-origin.ts';
@@ -10,17 +11,6 @@ import { broke, envelope, type RoadStand, runs } from './road-stand.ts';
 
 /** Calls that are in flight together. */
 const togetherMax = 12;
-
-/** Numbers from 0 to 1 (mulberry32). */
-function drawer(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 const late =
   (ms: number, plan: Plan): Plan =>
