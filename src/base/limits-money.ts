@@ -76,7 +76,7 @@ export const recordHeaderCharsMax = 128 * 1024;
 
 /** Rows of the catalog: every isolate that uses it holds their headings, about 200 bytes each. */
 export const catalogEndpointsMax = 10_000;
-/** Providers of the catalog: every isolate that uses it holds them whole, about 1 KB each. */
+/** Providers of the catalog: jobs read all of them, about 1 KB each, and an isolate has a view of each that it calls. */
 export const catalogProvidersMax = 500;
 /** Whole rows that an isolate keeps; the least recently used goes first. */
 export const catalogEntriesMax = 1_000;

@@ -27,13 +27,6 @@ export interface LookupContext {
 export interface Catalog {
   /** The row of that id, tombstones included; `null` when there is none. */
   endpoint(id: string, context: LookupContext): MaybePromise<Result<CatalogEntry | null, Refusal>>;
-  /** The provider of that slug. */
-  provider(slug: string, context: LookupContext): MaybePromise<Result<Provider | null, Refusal>>;
-  /** Providers with a base URL on that host, or one that was theirs; two may share it. `host` is lower-case. */
-  providersAt(
-    host: string,
-    context: LookupContext,
-  ): MaybePromise<Result<readonly Provider[], Refusal>>;
   /** Diagnoses an id that cannot be called. For the error path. */
   near(id: string, context: LookupContext): MaybePromise<Result<NearRows, Refusal>>;
 }

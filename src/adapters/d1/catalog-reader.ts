@@ -5,18 +5,16 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/d1';
-import { catalogEndpointsMax, catalogProvidersMax } from '../../base/limits-money';
+import { catalogEndpointsMax } from '../../base/limits-money';
 import type { EndpointHeading } from '../../domain/catalog/endpoint';
-import type { Provider } from '../../domain/catalog/provider';
 import type { CatalogEntry } from '../../ports/catalog';
 import { answered, type Report } from './answered';
 import { toCatalogEndpoint, toProvider } from './rows';
 import { catalogEndpoints, catalogProviders, catalogState } from './schema';
 
-/** All providers and the headings of all rows, as of one version. */
+/** The headings of all rows, as of one version. */
 export interface CatalogSnapshot {
   readonly version: number;
-  readonly providers: readonly Provider[];
   readonly headings: readonly EndpointHeading[];
 }
 
@@ -41,15 +39,11 @@ export class CatalogReader {
     return rows === null ? null : versionOf(rows);
   }
 
-  /** Everything but the rows' documents; the import holds both numbers below their bounds. */
+  /** Everything but the documents; the import holds the number below its bound. */
   async snapshot(): Promise<CatalogSnapshot | null> {
     const read = await this.#read(
       this.#db.batch([
         this.#state(),
-        this.#db
-          .select({ document: catalogProviders.document })
-          .from(catalogProviders)
-          .limit(catalogProvidersMax),
         this.#db
           .select(headingColumns)
           .from(catalogEndpoints)
@@ -58,12 +52,8 @@ export class CatalogReader {
       ]),
     );
     if (read === null) return null;
-    const [state, providers, headings] = read;
-    return {
-      version: versionOf(state),
-      providers: providers.map(({ document }) => toProvider(document)),
-      headings,
-    };
+    const [state, headings] = read;
+    return { version: versionOf(state), headings };
   }
 
   /** One row with its provider; two statements, since a D1 batch merges columns of one name. */

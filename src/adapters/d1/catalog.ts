@@ -12,7 +12,6 @@ import { Lru } from '../../base/lru';
 import { err, type MaybePromise, ok, type Result, whenHere } from '../../base/result';
 import type { EndpointHeading } from '../../domain/catalog/endpoint';
 import { type NearRows, nearRows } from '../../domain/catalog/near-ids';
-import type { Provider } from '../../domain/catalog/provider';
 import type { Refusal } from '../../domain/refusal';
 import type { Catalog, CatalogEntry, LookupContext } from '../../ports/catalog';
 import type { CatalogReader, CatalogSnapshot } from './catalog-reader';
@@ -47,14 +46,6 @@ export class D1Catalog implements Catalog {
       const entry = held.entries.get(id);
       return entry === undefined ? this.#load(held, id, context) : ok(entry);
     });
-  }
-
-  provider(slug: string, context: LookupContext): Found<Provider | null> {
-    return this.#with(context, (held) => ok(held.providers.get(slug) ?? null));
-  }
-
-  providersAt(host: string, context: LookupContext): Found<readonly Provider[]> {
-    return this.#with(context, (held) => ok(held.hosts.get(host) ?? []));
   }
 
   near(id: string, context: LookupContext): Found<NearRows> {
@@ -148,17 +139,13 @@ export class D1Catalog implements Catalog {
 /** The catalog as of one version. */
 class Held {
   readonly version: number;
-  readonly providers: ReadonlyMap<string, Provider>;
   readonly headings: ReadonlyMap<string, EndpointHeading>;
-  readonly hosts: ReadonlyMap<string, readonly Provider[]>;
   readonly entries = new Lru<string, CatalogEntry>(catalogEntriesMax);
   #checkedAtMs: number;
 
   constructor(read: CatalogSnapshot, nowMs: number) {
     this.version = read.version;
-    this.providers = new Map(read.providers.map((provider) => [provider.slug, provider]));
     this.headings = new Map(read.headings.map((heading) => [heading.id, heading]));
-    this.hosts = byHost(read.providers);
     this.#checkedAtMs = nowMs;
   }
 
@@ -173,13 +160,4 @@ class Held {
   checked(nowMs: number): void {
     this.#checkedAtMs = Math.max(this.#checkedAtMs, nowMs);
   }
-}
-
-function byHost(providers: readonly Provider[]): ReadonlyMap<string, readonly Provider[]> {
-  const hosts = new Map<string, Provider[]>();
-  for (const provider of providers) {
-    const own = [...provider.baseUrls, ...provider.legacyBaseUrls].map(({ host }) => host);
-    for (const host of new Set(own)) hosts.set(host, [...(hosts.get(host) ?? []), provider]);
-  }
-  return hosts;
 }

@@ -22,8 +22,6 @@ export function catalogPorts(
         asked.push(`endpoint ${id}`);
         return entry === 'down' ? err(unavailable) : ok(entry);
       },
-      provider: () => ok(null),
-      providersAt: () => ok([]),
       near: (id) => {
         asked.push(`near ${id}`);
         return ok(near);

@@ -31,12 +31,6 @@ function world(ids: readonly string[] = ['vendor.search']) {
       if (state.down) return null;
       const answer = {
         version: state.version,
-        providers: [
-          provider({
-            legacyBaseUrls: [{ scheme: 'https', host: 'old.example', port: 443, basePath: '' }],
-          }),
-          provider({ slug: 'twin' }),
-        ],
         headings: state.ids.map((id) => ({
           id,
           capability: 'web.search',
@@ -69,24 +63,12 @@ const found = (id = 'vendor.search', version = 1) => ({
 });
 
 describe('a warm isolate', () => {
-  it('asks no store, for a row, a provider, a host, a diagnosis or an id that does not exist', async () => {
+  it('asks no store, for a row, a diagnosis or an id that does not exist', async () => {
     const { reads, background, catalog, context, find } = world();
     await find();
     const before = { ...reads };
     expect(find()).toMatchObject(found());
     for (let n = 0; n < 100; n++) expect(find(`vendor.x${n}`)).toEqual({ ok: true, value: null });
-    expect(catalog.provider('twin', context())).toMatchObject({
-      ok: true,
-      value: { slug: 'twin' },
-    });
-    expect(catalog.provider('none', context())).toEqual({ ok: true, value: null });
-    expect(catalog.providersAt('api.vendor.example', context())).toMatchObject({
-      value: [{ slug: 'vendor' }, { slug: 'twin' }],
-    });
-    expect(catalog.providersAt('old.example', context())).toMatchObject({
-      value: [{ slug: 'vendor' }],
-    });
-    expect(catalog.providersAt('none.example', context())).toEqual({ ok: true, value: [] });
     expect(catalog.near('vendor.serch', context())).toMatchObject({
       value: { didYouMean: ['vendor.search'] },
     });
@@ -178,7 +160,6 @@ describe('while D1 does not answer', () => {
     expect(await find()).toEqual(unavailable);
     for (let n = 0; n < 10; n++) expect(await find()).toEqual(unavailable);
     expect(await catalog.near('a.b', context())).toEqual(unavailable);
-    expect(await catalog.providersAt('a.example', context())).toEqual(unavailable);
     expect(reads.snapshot).toBe(1);
     state.down = false;
     at(configRetryMs);
