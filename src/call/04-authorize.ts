@@ -3,9 +3,10 @@
  * Promises: no hold, no upstream, no store; a deny rule binds owners too. Called by run-call.
  */
 import { jsonBindingBodyBytesMax, jsonBindingBodyWaitMs } from '../base/limits';
-import { overflowBodyBytesMax } from '../base/limits-capacity';
+import { capacityRequestCharsMax, overflowBodyBytesMax } from '../base/limits-capacity';
 import { keyedBodyBytesMax, meteredBodyBytesMax } from '../base/limits-money';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
+import { speaksInWords } from '../domain/capacity/signatures';
 import { firstDenial } from '../domain/catalog/deny';
 import {
   contractFault,
@@ -59,7 +60,7 @@ function denial(call: ResolvedCall): DenyRule | null {
 /** Holds a call against its row: contracts on every tier, the operator's own bounds on tier 4. The body is read only where one of them, or the price, asks for it. */
 async function withinContract(
   call: ResolvedCall,
-  { entry: { endpoint }, tier, callersQuery, hasRoute }: CatalogCall,
+  { entry: { endpoint, provider }, tier, callersQuery, hasRoute }: CatalogCall,
 ): Promise<Result<AuthorizedCall, Refusal>> {
   const isOurs = tier === 4;
   if (isOurs && call.headers.upgrade) return err({ code: 'catalog.websocket_not_metered' });
@@ -67,7 +68,9 @@ async function withinContract(
   // A price that a member chooses is read from a body that can be read in one way only.
   const isJudged = judgesBody(endpoint, isOurs) || priced === 'members';
   const isKeyed = isOurs && call.headers.idempotencyKey !== null;
-  const isKept = hasRoute && !isBodyless(call.method) && isSmall(call);
+  const keptBytesMax = hasRoute ? overflowBodyBytesMax : capacityRequestCharsMax;
+  const isWanted = hasRoute || (isOurs && speaksInWords(provider.slug));
+  const isKept = isWanted && !isBodyless(call.method) && isWithin(call, keptBytesMax);
   const read = isJudged || isKeyed || priced === 'bytes' || isKept;
   // The body of a GET can only be relayed unread: one that has to be read is refused.
   if (read && isBodyless(call.method) && call.request.body !== null)
@@ -85,9 +88,9 @@ async function withinContract(
   return ok(grow(call, { authorized: true as const, sentBytes: sent.value, json }));
 }
 
-/** A body that an envelope could carry. */
-const isSmall = ({ declaredBytes }: ResolvedCall): boolean =>
-  declaredBytes !== null && declaredBytes <= overflowBodyBytesMax;
+/** A body that is kept beside the send: an envelope may need it, or an answer may be its echo. */
+const isWithin = ({ declaredBytes }: ResolvedCall, bytesMax: number): boolean =>
+  declaredBytes !== null && declaredBytes <= bytesMax;
 
 const isBodyless = (method: string): boolean => method === 'GET' || method === 'HEAD';
 

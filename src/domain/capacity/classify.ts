@@ -67,13 +67,6 @@ export function judge(answer: VendorAnswer): Judgement | null {
 /** A wrong key and a wrong path speak of credits for other reasons (digest A12). */
 const isSilent = (status: number): boolean => status === 401 || status === 404;
 
-/** Whether an answer's body could change what is said of it; where not, the road leaves it native. */
-export function wantsBody(provider: string, status: number): boolean {
-  if (status < 400 || status >= 500) return false;
-  const own = signatures.some((row) => row.provider === provider && row.status === status);
-  return own || !(isSilent(status) || status === 402);
-}
-
 // ── the table ──
 
 /** Where a row matched; `phrase`: what of its phrases, null where it is no text of a sentence. */

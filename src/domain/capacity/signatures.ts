@@ -6,7 +6,7 @@
  * (a platform account has a row or an acknowledged gap) and `weir capacity classify`.
  */
 import { errorFields } from './error-text';
-import type { SignalKind } from './signal';
+import { isExhausting, type SignalKind } from './signal';
 
 /** What a row looks at. Values are lower-case and compared without case; any one of them is enough. */
 export type Match =
@@ -243,3 +243,14 @@ export const tripwires: readonly string[] = [
   'top up',
   'hard limit',
 ];
+
+const wordy: ReadonlySet<string> = new Set(
+  signatures
+    .filter(
+      ({ match: { by }, kind }) => (by === 'sentence' || by === 'phrase') && isExhausting(kind),
+    )
+    .map(({ provider }) => provider),
+);
+
+/** Whether a vendor says in words that the account is out: only the request tells such an answer from an echo of it (C074). */
+export const speaksInWords = (provider: string): boolean => wordy.has(provider);

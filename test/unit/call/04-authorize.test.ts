@@ -1,10 +1,11 @@
 /** 04 authorize: role and lists, deny rules, pure guards, in that order. */
 import { describe, expect, it } from 'vitest';
 import { jsonBindingBodyBytesMax } from '../../../src/base/limits';
+import { capacityRequestCharsMax, overflowBodyBytesMax } from '../../../src/base/limits-capacity';
 import { keyedBodyBytesMax, meteredBodyBytesMax } from '../../../src/base/limits-money';
 import { err, ok } from '../../../src/base/result';
 import { authorize } from '../../../src/call/04-authorize';
-import type { ResolvedCall, Tier } from '../../../src/call/call';
+import type { CatalogCall, ResolvedCall, Tier } from '../../../src/call/call';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
 import type { Provider } from '../../../src/domain/catalog/provider';
 import type { Refusal } from '../../../src/domain/refusal';
@@ -229,6 +230,26 @@ describe('the body of a call of a row', () => {
     const result = await authorize(ofRow({ cost: perCall(70) }, { body: text, headers }));
     expect(result).toMatchObject({ ok: true, value: { json: undefined } });
     expect(result.ok && new TextDecoder().decode(result.value.sentBytes ?? undefined)).toBe(text);
+  });
+
+  const kept = (call: ResolvedCall, more: Partial<CatalogCall>, declaredBytes: number | null) => {
+    const { catalog } = call;
+    return { ...call, declaredBytes, catalog: catalog === null ? null : { ...catalog, ...more } };
+  };
+  const lusha = { entry: entryOf({ cost: perCall(70) }, { slug: 'lusha' }) };
+
+  it.each([
+    ['C074: of a vendor that says in words that we are out', lusha, capacityRequestCharsMax, true],
+    ['of such a vendor, and larger', lusha, capacityRequestCharsMax + 1, false],
+    ['of such a vendor, and chunked', lusha, null, false],
+    ['that an aggregator could need', { hasRoute: true }, overflowBodyBytesMax, true],
+    ['that no envelope carries', { hasRoute: true }, overflowBodyBytesMax + 1, false],
+    ['of such a vendor on the caller’s own credential', { ...lusha, tier: 2 as const }, 19, false],
+  ])('%s is kept beside the send: %o', async (_, more, declaredBytes, isKept) => {
+    const call = kept(ofRow({ cost: perCall(70) }, { body }), more, declaredBytes);
+    const result = await authorize(call);
+    expect(result.ok && result.value.sentBytes !== null).toBe(isKept);
+    expect(call.request.bodyUsed).toBe(isKept);
   });
 
   it('that a price or a key needs cannot be that of a GET', async () => {

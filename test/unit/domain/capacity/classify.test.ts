@@ -6,9 +6,13 @@ import {
   capacityRequestCharsMax,
   capacityVendorHoldMsMax,
 } from '../../../../src/base/limits-capacity';
-import { classify, judge, wantsBody } from '../../../../src/domain/capacity/classify';
+import { classify, judge } from '../../../../src/domain/capacity/classify';
 import { isExhausting } from '../../../../src/domain/capacity/signal';
-import { acknowledgedGaps, signatures } from '../../../../src/domain/capacity/signatures';
+import {
+  acknowledgedGaps,
+  signatures,
+  speaksInWords,
+} from '../../../../src/domain/capacity/signatures';
 import {
   type AccountOwner,
   answerOf,
@@ -149,34 +153,15 @@ describe('classify', () => {
   });
 });
 
-describe('wantsBody', () => {
-  it('is true wherever a body changes what is said of a recorded answer', () => {
-    for (const fixture of fixtures) {
-      const answer = answerOf(fixture);
-      const blind = judge({ ...answer, bodyHead: null });
-      const isSame = JSON.stringify(blind) === JSON.stringify(judge(answer));
-      if (!isSame)
-        expect([fixture.name, wantsBody(fixture.provider, fixture.status)]).toEqual([
-          fixture.name,
-          true,
-        ]);
-    }
-  });
-
+describe('a vendor that says in words that we are out', () => {
   it.each([
-    ['vendor', 200, false],
-    ['vendor', 302, false],
-    ['vendor', 401, false],
-    ['elevenlabs', 401, true],
-    ['vendor', 402, false],
-    ['openrouter', 402, true],
-    ['vendor', 403, true],
-    ['vendor', 404, false],
-    ['vendor', 429, true],
-    ['vendor', 500, false],
-    ['vendor', 503, false],
-  ])('%s %d: %s', (provider, status, expected) => {
-    expect(wantsBody(provider, status)).toBe(expected);
+    ['lusha', true],
+    ['anthropic', true],
+    // Codes of its own, which no text can say.
+    ['deepgram', false],
+    ['vendor', false],
+  ])('%s: %s', (provider, expected) => {
+    expect(speaksInWords(provider)).toBe(expected);
   });
 });
 
