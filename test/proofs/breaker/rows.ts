@@ -147,7 +147,7 @@ const lostProbes: readonly Named[] = (
       same(answer.status, 200, 'after the probe');
       next.client.close();
       lost.client.close();
-        return `the next one after ${Math.round(afterMs)} ms`;
+      return `the next one after ${Math.round(afterMs)} ms`;
     },
   ],
 );
