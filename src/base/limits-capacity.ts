@@ -160,5 +160,5 @@ export const overflowVerifyMsMax = 600_000;
 export const overflowLeaseMs = 900_000;
 /** Operations of an aggregator's catalog that one sync reads. */
 export const overflowOffersMax = 50_000;
-/** How long an aggregator may take for one answer, milliseconds: with all polls a run ends before the lease of its hold. */
+/** How long an aggregator may take for one answer, milliseconds; the hold of a run is renewed meanwhile. */
 export const overflowAnswerWaitMs = 30_000;

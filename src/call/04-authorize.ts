@@ -71,13 +71,15 @@ async function withinContract(
   const keptBytesMax = hasRoute ? overflowBodyBytesMax : capacityRequestCharsMax;
   const isWanted = hasRoute || (isOurs && speaksInWords(provider.slug));
   const isKept = isWanted && !isBodyless(call.method) && isWithin(call, keptBytesMax);
-  const read = isJudged || isKeyed || priced === 'bytes' || isKept;
+  const isAsked = isJudged || isKeyed || priced === 'bytes';
+  const read = isAsked || isKept;
   // The body of a GET can only be relayed unread: one that has to be read is refused.
   if (read && isBodyless(call.method) && call.request.body !== null)
     return err({ code: 'catalog.parameter_invalid', fault: { kind: 'body_not_allowed' } });
   const sent = read ? await readSentBody(call, isKeyed ? 'keyed_body' : 'metered_body') : ok(null);
   if (!sent.ok) return sent;
-  const body = judgedBody(call, sent.value, isJudged);
+  // What is only kept is not looked at.
+  const body = judgedBody(call, isAsked ? sent.value : null, isJudged);
   if (!body.ok) return err({ code: 'catalog.parameter_invalid', fault: body.error });
   const input = { query: callersQuery, body: body.value };
   const fault =

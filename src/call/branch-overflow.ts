@@ -176,6 +176,8 @@ async function onHold(run: Run, money: Money): Promise<Child | null> {
     return null;
   }
   money.sent();
+  // A run that is asked about for long outlives a lease: from here it is renewed.
+  money.lasts();
   const came = await ran(run);
   closeBudget(run, holdId, came);
   return settled(run, money, came);

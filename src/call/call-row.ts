@@ -2,6 +2,7 @@
  * Call row: what one call leaves in the call log. Promises: no body, no query, no secret; the row of a child call says the same of the
  * caller and its own of the rest. Pure. Called by run-call.
  */
+import { evidenceBodyBytesMax } from '../base/limits';
 import type { Refusal } from '../domain/refusal';
 import { withoutTokens } from '../domain/tenancy/token';
 import type { Blame, CallRow } from '../ports/evidence';
@@ -48,7 +49,7 @@ export function rowOfCall(facts: CallFacts): CallRow {
     latencyMs: facts.latencyMs,
     requestBytes: call.declaredBytes,
     responseBytes: facts.responseBytes,
-    evidence: facts.evidence,
+    evidence: facts.evidence?.slice(0, evidenceBodyBytesMax) ?? null,
     tier: catalog?.tier ?? null,
     catalogId: catalog?.entry.endpoint.id ?? null,
     costMicros: facts.costMicros,

@@ -134,35 +134,44 @@ function pinnedAccounts(
   return ok(accounts.filter((one) => one.label === label));
 }
 
+type OutRefusal = Extract<Refusal, { code: 'provider_capacity' }>;
+
 /** What else does the same, per entry of one catalog version. */
-const alternatives = new WeakMap<
-  object,
-  Extract<Refusal, { code: 'provider_capacity' }>['alternatives']
->();
+const alternatives = new WeakMap<object, OutRefusal['alternatives']>();
+
+/** The refusal, with what else does the same. */
+function outRefusal(
+  { entry }: CatalogCall,
+  facts: Pick<OutRefusal, 'reason' | 'resetsAtMs' | 'retryAfterMs'>,
+  ports: CapacityPorts,
+  context: LookupContext,
+): MaybePromise<OutRefusal> {
+  const { endpoint, provider } = entry;
+  const made = (others: OutRefusal['alternatives']): OutRefusal => ({
+    code: 'provider_capacity',
+    provider: provider.slug,
+    endpointId: endpoint.id,
+    ...facts,
+    alternatives: others,
+  });
+  const known = alternatives.get(entry);
+  if (known !== undefined) return made(known);
+  return whenHere(ports.catalog.near(endpoint.id, context), (near) => {
+    if (!near.ok) return made([]);
+    alternatives.set(entry, near.value.alternatives);
+    return made(near.value.alternatives);
+  });
+}
 
 function refused(
-  { entry }: CatalogCall,
-  out: Out,
+  catalog: CatalogCall,
+  { kind, resetsInMs, probeInMs }: Out,
   ports: CapacityPorts,
   context: LookupContext,
 ): MaybePromise<Result<never, Refusal>> {
-  const no = (others: Extract<Refusal, { code: 'provider_capacity' }>['alternatives']) =>
-    err({
-      code: 'provider_capacity',
-      provider: entry.provider.slug,
-      endpointId: entry.endpoint.id,
-      reason: out.kind,
-      resetsAtMs: out.resetsInMs === null ? null : context.nowMs + out.resetsInMs,
-      retryAfterMs: out.probeInMs,
-      alternatives: others,
-    } as const);
-  const known = alternatives.get(entry);
-  if (known !== undefined) return no(known);
-  return whenHere(ports.catalog.near(entry.endpoint.id, context), (near) => {
-    if (!near.ok) return no([]);
-    alternatives.set(entry, near.value.alternatives);
-    return no(near.value.alternatives);
-  });
+  const resetsAtMs = resetsInMs === null ? null : context.nowMs + resetsInMs;
+  const facts = { reason: kind, resetsAtMs, retryAfterMs: probeInMs };
+  return whenHere(outRefusal(catalog, facts, ports, context), (refusal) => err(refusal));
 }
 
 /** Whether a refusal is about the operator's account, so that an aggregator may serve the call. */
@@ -172,21 +181,17 @@ export function triggerOf({ code }: Refusal): OverflowTrigger | null {
 }
 
 /** What the caller gets when our account is out and the aggregator failed too; null for a burst: the vendor's own answer stands. */
-export function outRefusal(
-  { entry }: CatalogCall,
+export function refusalAfter(
+  catalog: CatalogCall,
   { kind, waitMs }: CapacitySignal,
-  nowMs: number,
-): Refusal | null {
+  ports: CapacityPorts,
+  background: Background,
+): MaybePromise<Refusal | null> {
   if (!isExhausting(kind)) return null;
-  return {
-    code: 'provider_capacity',
-    provider: entry.provider.slug,
-    endpointId: entry.endpoint.id,
-    reason: kind,
-    resetsAtMs: waitMs === null ? null : nowMs + waitMs,
-    retryAfterMs: probeIntervalMs,
-    alternatives: alternatives.get(entry) ?? [],
-  };
+  const context = { nowMs: ports.nowMs(), background };
+  const resetsAtMs = waitMs === null ? null : context.nowMs + waitMs;
+  const facts = { reason: kind, resetsAtMs, retryAfterMs: probeIntervalMs };
+  return outRefusal(catalog, facts, ports, context);
 }
 
 /** The account that serves, and how long the call has to wait for its place. */

@@ -3,13 +3,12 @@
  * Promises: exactly one terminal row for every call that is refused after 02 or sent (a caller that leaves before the send may leave none); a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
-import { evidenceBodyBytesMax } from '../base/limits';
 import { recordAnswerBytesMax } from '../base/limits-money';
 import type { MaybePromise, Result } from '../base/result';
 import type { CapacitySignal } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import type { RecordedAnswer } from '../domain/ledger/operations';
-import { childId } from '../domain/overflow/child';
+import { childId, type OverflowTrigger } from '../domain/overflow/child';
 import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { problemResponse } from '../http/problem';
@@ -33,6 +32,7 @@ import { mayBeBurst, resend } from './branch-resend';
 import type {
   AnsweredCall,
   AuthorizedCall,
+  CatalogCall,
   EvidencedCall,
   GuardedCall,
   IdentifiedCall,
@@ -40,7 +40,7 @@ import type {
   Surface,
 } from './call';
 import { bodyEnding, endingOf, rowOfCall, servedElsewhere } from './call-row';
-import { noteAnswer, outRefusal, signalOf, triggerOf } from './capacity';
+import { noteAnswer, refusalAfter, signalOf, triggerOf } from './capacity';
 import type { LadderPorts } from './catalog-target';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
 import type { Money } from './money';
@@ -212,17 +212,30 @@ class CallLife {
     const { catalog } = call;
     if (signal === null || catalog?.hasRoute !== true) return this.answer(call);
     const trigger = { kind: 'answer', status: call.status, signal: signal.kind } as const;
-    return overflow(call, trigger, this.#services, this.#background).then((child) => {
-      if (child === null) return this.answer(call);
-      this.#pushChild(child);
-      const out = child.isOut ? outRefusal(catalog, signal, this.#services.nowMs()) : null;
-      if (child.response === null && out === null) return this.answer(call);
-      this.#evidence = call.evidence?.slice(0, evidenceBodyBytesMax) ?? null;
-      this.#custody.end({ outcome: 'answered', status: call.status, code: out?.code ?? null });
-      return (
-        child.response ?? problemResponse(out ?? { code: 'internal.error' }, { callId: call.id })
-      );
-    });
+    return this.#elsewhere(call, catalog, signal, trigger);
+  }
+
+  async #elsewhere(
+    call: EvidencedCall,
+    catalog: CatalogCall,
+    signal: CapacitySignal,
+    trigger: OverflowTrigger,
+  ): Promise<Response> {
+    const child = await overflow(call, trigger, this.#services, this.#background);
+    if (child === null) return this.answer(call);
+    this.#pushChild(child);
+    if (child.response !== null) return this.#instead(call, child.response, null);
+    if (!child.isOut) return this.answer(call);
+    const refusal = await refusalAfter(catalog, signal, this.#services, this.#background);
+    if (refusal === null) return this.answer(call);
+    return this.#instead(call, problemResponse(refusal, { callId: call.id }), refusal.code);
+  }
+
+  /** The call's row has the vendor's answer, its caller another one. */
+  #instead(call: EvidencedCall, response: Response, code: string | null): Response {
+    this.#evidence = call.evidence;
+    this.#custody.end({ outcome: 'answered', status: call.status, code });
+    return response;
   }
 
   /** What an answer says of the operator's account, after the hold was closed. */
@@ -269,7 +282,7 @@ class CallLife {
 
   /** Their answer, whatever its status. Tracking ends here unless its body is followed. */
   answer(call: EvidencedCall): MaybePromise<Response> {
-    this.#evidence = call.evidence?.slice(0, evidenceBodyBytesMax) ?? null;
+    this.#evidence = call.evidence;
     const { status, money } = call;
     if (isFollowed(call)) return this.#followed(call);
     const code = call.redacted ? 'response.redacted' : null;

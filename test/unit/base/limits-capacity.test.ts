@@ -37,11 +37,6 @@ describe('limits of capacity', () => {
     expect(limits.capacityViewRefreshMs).toBeLessThanOrEqual(limits.capacityViewMsMax / 2);
   });
 
-  it('a run of an aggregator ends before the lease of its hold', () => {
-    const { overflowAnswerWaitMs, overflowPollMs, overflowPollsMax } = limits;
-    expect(overflowAnswerWaitMs + overflowPollsMax * overflowPollMs).toBeLessThan(2 * minute);
-  });
-
   it.each([
     ['sweep', limits.sweepLeaseMs, limits.sweepMsMax],
     ['overflow', limits.overflowLeaseMs, 10 * minute],

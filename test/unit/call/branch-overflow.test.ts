@@ -1,5 +1,6 @@
 /** The child cycle: its hold, its reservation and its end, whatever the aggregator does. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { holdRenewMs } from '../../../src/base/limits-money';
 import { ok } from '../../../src/base/result';
 import { type Overflow, type OverflowPorts, overflow } from '../../../src/call/branch-overflow';
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';
@@ -98,6 +99,20 @@ describe('a run that is served', () => {
       'x-weir-error-source': 'upstream',
     });
     expect(await child?.response?.text()).toBe('{"a":1}');
+  });
+
+  it('that takes longer than a lease keeps its hold', async () => {
+    vi.useFakeTimers();
+    const answer = Promise.withResolvers<Response>();
+    const running = run({ send: () => answer.promise });
+    await vi.advanceTimersByTimeAsync(holdRenewMs + 1);
+    answer.resolve(served());
+    const { ends, desk } = await running;
+    vi.useRealTimers();
+    expect(ends.map(([op, id]) => [op, id === desk.places[0]?.[1]])).toEqual([
+      ['renew', true],
+      ['settle', true],
+    ]);
   });
 
   it('has a hold of its own, never the parent’s id', async () => {

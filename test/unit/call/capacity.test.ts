@@ -11,7 +11,7 @@ import type { CatalogCall } from '../../../src/call/call';
 import {
   admitCapacity,
   noteAnswer,
-  outRefusal,
+  refusalAfter,
   signalOf,
   takePlace,
   triggerOf,
@@ -354,13 +354,16 @@ describe('what an aggregator may serve', () => {
     ).toBeNull();
   });
 
-  it('what failed there too is a 503 for an empty account, and nothing for a burst', () => {
+  it('what failed there too is a 503 with alternatives for an empty account, and nothing for a burst', async () => {
     const signal = { waitMs: 1_000, because: 'x' };
-    expect(outRefusal(paid(), { ...signal, kind: 'balance' }, startMs)).toMatchObject({
+    const refusalOf = (kind: 'balance' | 'burst') =>
+      refusalAfter(paid(), { ...signal, kind }, capacityPorts(), backgroundOf());
+    expect(await refusalOf('balance')).toMatchObject({
       code: 'provider_capacity',
       resetsAtMs: startMs + 1_000,
       retryAfterMs: probeIntervalMs,
+      alternatives: near.alternatives,
     });
-    expect(outRefusal(paid(), { ...signal, kind: 'burst' }, startMs)).toBeNull();
+    expect(await refusalOf('burst')).toBeNull();
   });
 });
