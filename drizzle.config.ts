@@ -2,6 +2,6 @@ import { defineConfig } from 'drizzle-kit';
 
 export default defineConfig({
   dialect: 'sqlite',
-  schema: './src/adapters/d1/schema.ts',
+  schema: ['./src/adapters/d1/schema.ts', './src/adapters/d1/schema-capacity.ts'],
   out: './d1-migrations',
 });

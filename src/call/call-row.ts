@@ -102,3 +102,7 @@ export function bodyEnding(
       return [{ outcome: 'failed', status, code: 'stream.aborted' }, 'connection'];
   }
 }
+
+/** Whether the vendor may have executed a call that ends so. */
+export const isOutcomeUnknown = ({ code }: Refusal): boolean =>
+  code === 'downstream.error' || code === 'timeout.request' || code === 'response_buffer_limit';

@@ -39,7 +39,7 @@ import type {
   ResolvedCall,
   Surface,
 } from './call';
-import { bodyEnding, endingOf, rowOfCall, servedElsewhere } from './call-row';
+import { bodyEnding, endingOf, isOutcomeUnknown, rowOfCall, servedElsewhere } from './call-row';
 import { noteAnswer, refusalAfter, signalOf, triggerOf } from './capacity';
 import type { LadderPorts } from './catalog-target';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
@@ -396,7 +396,3 @@ function leave(money: Money, giveUp: () => void): void {
   money.left(giveUp);
   if (money.isCancellable) giveUp();
 }
-
-/** Whether the vendor may have executed a call that ends so. */
-const isOutcomeUnknown = ({ code }: Refusal): boolean =>
-  code === 'downstream.error' || code === 'timeout.request' || code === 'response_buffer_limit';

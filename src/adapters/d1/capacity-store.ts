@@ -17,7 +17,8 @@ import type {
   SnapshotRecord,
 } from '../../ports/capacity-records';
 import { toProvider } from './rows';
-import { calls, capacityPolicies, capacitySnapshots, catalogProviders, jobLeases } from './schema';
+import { calls, catalogProviders } from './schema';
+import { capacityPolicies, capacitySnapshots, jobLeases } from './schema-capacity';
 import { type Db, stored } from './store/statements';
 
 const dayMs = 86_400_000;

@@ -18,7 +18,7 @@ import type { OverflowRoute } from '../../domain/overflow/routes';
 import type { LookupContext } from '../../ports/catalog';
 import type { OverflowRoutes } from '../../ports/overflow';
 import { answered, type Report } from './answered';
-import { overflowRoutes, overflowState } from './schema';
+import { overflowRoutes, overflowState } from './schema-capacity';
 
 /** An enabled route and its stamp, epoch milliseconds. */
 export interface StampedRoute extends OverflowRoute {

@@ -12,13 +12,8 @@ import type { CatalogEndpoint } from '../../domain/catalog/endpoint';
 import type { Provider } from '../../domain/catalog/provider';
 import type { RouteEndpoint, RouteRow } from '../../domain/overflow/routes';
 import { toCatalogEndpoint, toProvider } from './rows';
-import {
-  capacityPolicies,
-  catalogEndpoints,
-  catalogProviders,
-  overflowRoutes,
-  overflowState,
-} from './schema';
+import { catalogEndpoints, catalogProviders } from './schema';
+import { capacityPolicies, overflowRoutes, overflowState } from './schema-capacity';
 import type { Db } from './store/statements';
 
 const columns = {

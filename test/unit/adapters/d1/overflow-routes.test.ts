@@ -8,7 +8,7 @@ import {
   type RouteList,
   type StampedRoute,
 } from '../../../../src/adapters/d1/overflow-routes';
-import { overflowRoutes, overflowState } from '../../../../src/adapters/d1/schema';
+import { overflowRoutes, overflowState } from '../../../../src/adapters/d1/schema-capacity';
 import { staleConfigMaxMs } from '../../../../src/base/limits';
 import {
   overflowRoutesMax,
