@@ -16,6 +16,7 @@ import {
   overflowVerifyTogetherMax,
 } from '../base/limits-capacity';
 import { err, ok, type Result } from '../base/result';
+import { sideBySide } from '../base/side-by-side';
 import { classify } from '../domain/capacity/classify';
 import { type CapacitySignal, isExhausting } from '../domain/capacity/signal';
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
@@ -137,13 +138,10 @@ async function visited(
 ): Promise<readonly VerifyEntry[]> {
   const endsAtMs = ports.nowMs() + overflowVerifyMsMax;
   const providers = new Map((await ports.store.providers()).map((each) => [each.slug, each]));
-  const entries: VerifyEntry[] = [];
-  for (let at = 0; at < rows.length && ports.nowMs() < endsAtMs; at += overflowVerifyTogetherMax) {
-    const part = rows.slice(at, at + overflowVerifyTogetherMax);
-    const done = part.map((row) => visit(ports, { row, maxMicros, providers, background }));
-    entries.push(...(await Promise.all(done)));
-  }
-  return entries;
+  const done = await sideBySide(rows, overflowVerifyTogetherMax, async (row) =>
+    ports.nowMs() < endsAtMs ? visit(ports, { row, maxMicros, providers, background }) : null,
+  );
+  return done.filter((entry) => entry !== null);
 }
 
 interface RouteVisit {

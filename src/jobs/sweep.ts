@@ -11,6 +11,7 @@ import type { BalanceCollector } from '../adapters/egress/balance-collector';
 import { newId } from '../base/ids';
 import { collectorsTogetherMax, sweepLeaseMs, sweepMsMax } from '../base/limits-capacity';
 import { err, type Result } from '../base/result';
+import { sideBySide } from '../base/side-by-side';
 import {
   accountsOf,
   type CollectFault,
@@ -110,21 +111,6 @@ async function ensuredPolicies(
   }
   await store.addPolicies([...missing.values()], nowMs());
   return new Map([...policies, ...missing]);
-}
-
-/** Runs work on every item, at most `together` at a time; results in the order of the items. */
-async function sideBySide<T, R>(
-  items: readonly T[],
-  together: number,
-  work: (item: T) => Promise<R>,
-): Promise<readonly R[]> {
-  const results: R[] = [];
-  const queue = items.entries();
-  const worker = async (): Promise<void> => {
-    for (const [at, item] of queue) results[at] = await work(item);
-  };
-  await Promise.all(Array.from({ length: together }, worker));
-  return results;
 }
 
 /** The way of one account: collect, write, tell. */

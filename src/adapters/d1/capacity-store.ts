@@ -16,8 +16,8 @@ import type {
   SnapshotBesideSpend,
   SnapshotRecord,
 } from '../../ports/capacity-records';
-import { toProvider } from './rows';
-import { calls, catalogProviders } from './schema';
+import { providersIn } from './catalog-store';
+import { calls } from './schema';
 import { capacityPolicies, capacitySnapshots, jobLeases } from './schema-capacity';
 import { type Db, stored } from './store/statements';
 
@@ -93,13 +93,8 @@ export class CapacityStore implements CapacityRecords {
   }
 
   /** Every provider of the catalog, those of retired rows included. */
-  async providers(): Promise<readonly SweptProvider[]> {
-    const rows = await this.#db
-      .select({ document: catalogProviders.document })
-      .from(catalogProviders)
-      .orderBy(catalogProviders.slug)
-      .limit(catalogProvidersMax);
-    return rows.map(({ document }) => toProvider(document));
+  providers(): Promise<readonly SweptProvider[]> {
+    return providersIn(this.#db);
   }
 
   /** Adds the policies that are missing. */

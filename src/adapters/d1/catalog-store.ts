@@ -1,7 +1,8 @@
-/** The catalog of one database as the management API reads it; `npm run catalog` writes it. Called by `store/store.ts`. */
+/** The catalog of one database as the management API reads it; `npm run catalog` writes it. Called by `store/store.ts`; the jobs read its providers too. */
 import { and, eq, type SQL, sql } from 'drizzle-orm';
 import { catalogProvidersMax } from '../../base/limits-money';
 import { ok } from '../../base/result';
+import type { Provider } from '../../domain/catalog/provider';
 import type { CatalogFilter, CatalogStore } from '../../ports/store';
 import { toCatalogEndpoint, toProvider } from './rows';
 import { catalogEndpoints, catalogProviders } from './schema';
@@ -39,17 +40,18 @@ export function catalogStore(db: Db): CatalogStore {
       const { endpoint, provider } = found.value;
       return ok({ endpoint: toCatalogEndpoint(endpoint), provider: toProvider(provider) });
     },
-    async providers() {
-      const rows = await stored(
-        db
-          .select({ document: catalogProviders.document })
-          .from(catalogProviders)
-          .orderBy(catalogProviders.slug)
-          .limit(catalogProvidersMax),
-      );
-      return rows.ok ? ok(rows.value.map(({ document }) => toProvider(document))) : rows;
-    },
+    providers: () => stored(providersIn(db)),
   };
+}
+
+/** Every provider by its slug, those of retired rows included; rejects when the store does not answer. */
+export async function providersIn(db: Db): Promise<readonly Provider[]> {
+  const rows = await db
+    .select({ document: catalogProviders.document })
+    .from(catalogProviders)
+    .orderBy(catalogProviders.slug)
+    .limit(catalogProvidersMax);
+  return rows.map(({ document }) => toProvider(document));
 }
 
 function conditions({ text, provider, capability }: CatalogFilter): SQL[] {

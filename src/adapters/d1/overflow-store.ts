@@ -7,12 +7,13 @@
 import { and, asc, eq, isNotNull, or, type SQL, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/d1';
 import { overflowRoutesMax, overflowStoreRowsMax } from '../../base/limits-capacity';
-import { catalogEndpointsMax, catalogProvidersMax } from '../../base/limits-money';
+import { catalogEndpointsMax } from '../../base/limits-money';
 import type { CatalogEndpoint } from '../../domain/catalog/endpoint';
 import type { Provider } from '../../domain/catalog/provider';
 import type { RouteEndpoint, RouteRow } from '../../domain/overflow/routes';
-import { toCatalogEndpoint, toProvider } from './rows';
-import { catalogEndpoints, catalogProviders } from './schema';
+import { providersIn } from './catalog-store';
+import { toCatalogEndpoint } from './rows';
+import { catalogEndpoints } from './schema';
 import { capacityPolicies, overflowRoutes, overflowState } from './schema-capacity';
 import type { Db } from './store/statements';
 
@@ -93,12 +94,8 @@ export class OverflowStore {
     return found;
   }
 
-  async providers(): Promise<readonly Provider[]> {
-    const rows = await this.#db
-      .select({ document: catalogProviders.document })
-      .from(catalogProviders)
-      .limit(catalogProvidersMax);
-    return rows.map(({ document }) => toProvider(document));
+  providers(): Promise<readonly Provider[]> {
+    return providersIn(this.#db);
   }
 
   /** Providers that no aggregator may serve. */
