@@ -1,5 +1,6 @@
 /**
- * CI: `npm test`, then every proof in its full form, one after the other; the last line has the totals of all of them.
+ * CI: `npm test`, then every proof in its full form, one after the other; what failed is said again at the end, and the last
+ * line has the totals of all of them.
  * The benchmark is not here: its bars need a quiet machine (`npm run bench`).
  * Promises: ends within `allMinutesMax`; what does not end within its own limit is a failure, and a proof that could not end in time is
  * not begun: it is named and counted as skipped.
@@ -93,6 +94,26 @@ function totalsOf({ code, by, output }: Ran): Totals {
 const argsOf = (name: string): readonly string[] =>
   hasList() || !(name === 'cases' || name === 'classify') ? [name] : [name, '--without-list'];
 
+/** What is said again of one script's failures at the end, lines. */
+const faultLinesMax = 40;
+
+/** The lines of a script's output that tell what failed and why: each mark with what stands under it. */
+function faultsIn(output: string): readonly string[] {
+  const marked = /^(FAIL|\s+FAIL|\s+not ended|\s+×|the tests did not end|⎯+ Unhandled|\w*Error:)/;
+  const lines = output.split('\n');
+  const under = 6;
+  const near = lines.map((_, at) =>
+    lines.slice(Math.max(0, at - under), at + 1).some((line) => marked.test(line)),
+  );
+  const told = lines.filter(
+    (line, at) => near[at] && line.trim() !== '' && !line.startsWith('  ok '),
+  );
+  return (told.length > 0 ? told : lines.slice(-under))
+    .slice(0, faultLinesMax)
+    .map((line) => line.slice(0, 400));
+}
+
+const failures: string[] = [];
 const totals: Totals = { passed: 0, failed: 0, skipped: 0 };
 const scripts: readonly (readonly [name: string, script: string, args: readonly string[]])[] = [
   ['test', 'test', []],
@@ -112,7 +133,9 @@ for (const [name, script, args] of scripts) {
   totals.passed += passed;
   totals.failed += failed;
   totals.skipped += skipped;
+  if (failed > 0) failures.push(`${name}: ${failed} failed`, ...faultsIn(ran.output));
   if (ran.by === 'signal') break;
 }
+if (failures.length > 0) console.log(`\n== what failed\n${failures.join('\n')}`);
 console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
 process.exit(totals.failed === 0 ? 0 : 1);
