@@ -34,6 +34,7 @@ import type {
   Review,
 } from '../src/domain/ledger/views';
 import { type Packed, packAnswers, unpackBatch } from '../src/domain/ledger/wire';
+import type { OpenTask, OpenTaskAnswer, TaskView } from '../src/domain/tasks/task';
 import { LedgerCore } from './ledger/core';
 
 export class OrgLedger extends DurableObject {
@@ -72,6 +73,19 @@ export class OrgLedger extends DurableObject {
   /** What a claim would meet; nothing is claimed. */
   peek(claim: Claim): PeekAnswer {
     return this.#armed(this.#core.peek(claim, this.nowMs()));
+  }
+
+  /** See {@link LedgerCore.openTask}. */
+  openTask(task: OpenTask): OpenTaskAnswer {
+    return this.#armed(this.#core.openTask(task, this.nowMs()));
+  }
+
+  task(provider: string, taskId: string): TaskView | null {
+    return this.#armed(this.#core.task(provider, taskId));
+  }
+
+  tasks(after: string | null): readonly TaskView[] {
+    return this.#armed(this.#core.tasks(after));
   }
 
   grant(id: string, kind: 'promotional' | 'earned', micros: number): CreditAnswer {

@@ -28,6 +28,7 @@ const proofs = [
   'breaker',
   'breaker-model',
   'overflow',
+  'tasks',
   'cases',
   'disconnect-money',
   'real-clients',

@@ -13,6 +13,7 @@ import { D1OverflowRoutes, OverflowRouteReader } from './adapters/d1/overflow-ro
 import { OverflowStore } from './adapters/d1/overflow-store';
 import { stored } from './adapters/d1/store/statements';
 import { d1Store } from './adapters/d1/store/store';
+import { D1TaskIndex } from './adapters/d1/task-index';
 import { capacityStubs } from './adapters/durable/capacity-call';
 import { DurableCapacityDesk } from './adapters/durable/capacity-desk';
 import { DurableCapacityObjects } from './adapters/durable/capacity-objects';
@@ -21,9 +22,11 @@ import { DurableLedgerDesk } from './adapters/durable/ledger-desk';
 import { DurableLedgers } from './adapters/durable/ledgers';
 import { DurableOverflowBudgets } from './adapters/durable/overflow-budgets';
 import { noSettlementQueue, SettlementQueue } from './adapters/durable/settlement-queue';
+import { DurableTaskDesk } from './adapters/durable/task-desk';
 import { BalanceCollector } from './adapters/egress/balance-collector';
 import { dohEgressGuard } from './adapters/egress/doh-resolver';
 import { OverflowClient } from './adapters/egress/overflow-client';
+import { TaskPoller } from './adapters/egress/task-poller';
 import { R2ReplayBodies } from './adapters/r2/replay-bodies';
 import { BufferedCallLog } from './adapters/telemetry/call-log';
 import { HubReader, hubShards, IsolateTally } from './adapters/telemetry/metrics';
@@ -43,6 +46,7 @@ import { refusalTable } from './http/refusal-table';
 import { overflowSync } from './jobs/overflow-sync';
 import { type OverflowVerifyPorts, overflowVerify } from './jobs/overflow-verify';
 import { type SweepPorts, sweep } from './jobs/sweep';
+import type { TaskPollPorts } from './jobs/task-polls';
 import type { Background } from './ports/config';
 import type { MetricsReader } from './ports/metrics';
 import type { OverflowByHand } from './ports/overflow-jobs';
@@ -56,6 +60,7 @@ export interface Wired {
   readonly metrics: MetricsReader;
   readonly sweepPorts: SweepPorts;
   readonly overflowPorts: OverflowVerifyPorts;
+  readonly taskPorts: TaskPollPorts;
 }
 
 let wired: { readonly from: Bindings; readonly services: Wired } | null = null;
@@ -113,16 +118,17 @@ function make(bindings: Bindings): Wired {
     time: platformTime,
     unanswered: (question) => tally.failOpen(`capacity_${question}`),
   });
+  const ownSends = {
+    send: (url: string, init: RequestInit) => fetch(url, init),
+    egress,
+    policy: egressPolicy,
+    time: platformTime,
+  };
   const capacityRecords = new CapacityStore(bindings.DB);
   const capacityObjects = new DurableCapacityObjects({ stubOf: capacityOf, time: platformTime });
   const sweepPorts: SweepPorts = {
     store: capacityRecords,
-    collector: new BalanceCollector({
-      send: (url, init) => fetch(url, init),
-      egress,
-      policy: egressPolicy,
-      time: platformTime,
-    }),
+    collector: new BalanceCollector(ownSends),
     objects: capacityObjects,
     settings: env.platformSettings,
     labels: env.platformAccounts,
@@ -130,12 +136,7 @@ function make(bindings: Bindings): Wired {
     nowMs,
     report,
   };
-  const client = new OverflowClient({
-    send: (url, init) => fetch(url, init),
-    egress,
-    policy: egressPolicy,
-    time: platformTime,
-  });
+  const client = new OverflowClient(ownSends);
   const overflow: Overflow = {
     ...overflowOf(bindings, env, nowMs),
     ask: (request, background) =>
@@ -154,6 +155,21 @@ function make(bindings: Bindings): Wired {
     sleep: (ms) => scheduler.wait(ms),
     report,
   };
+  const catalog = new D1Catalog({
+    reader: new CatalogReader(bindings.DB, report),
+    ttlMs: env.configTtlMs,
+    nowMs,
+  });
+  const taskIndex = new D1TaskIndex(bindings.DB);
+  const taskPorts: TaskPollPorts = {
+    index: taskIndex,
+    ledgers,
+    catalog,
+    poller: new TaskPoller(ownSends),
+    settings: env.platformSettings,
+    nowMs,
+    report,
+  };
   const call: CallServices = {
     config,
     credentials: new VaultCredentials({
@@ -164,11 +180,7 @@ function make(bindings: Bindings): Wired {
     egress,
     egressPolicy,
     clientIpHeaders: new Set(env.clientIpHeaders),
-    catalog: new D1Catalog({
-      reader: new CatalogReader(bindings.DB, report),
-      ttlMs: env.configTtlMs,
-      nowMs,
-    }),
+    catalog,
     anonymousProviders: new Set(env.anonymousProviders),
     hasSetting: (name) => env.platformSettings.has(name),
     platformAccounts: env.platformAccounts,
@@ -176,6 +188,7 @@ function make(bindings: Bindings): Wired {
     rateEnforced: new Set(env.rateEnforced),
     overflow,
     desk,
+    tasks: new DurableTaskDesk({ ledgers, index: taskIndex, nowMs, report }),
     failOpen: (what) => tally.failOpen(what),
     peek: (address, claim) => ledgers.of(address).peek(claim),
     replayBodies: bindings.RECORDS === undefined ? null : new R2ReplayBodies(bindings.RECORDS),
@@ -198,6 +211,7 @@ function make(bindings: Bindings): Wired {
     metrics: new HubReader(hub),
     sweepPorts,
     overflowPorts,
+    taskPorts,
     management: {
       env,
       store: d1Store(bindings.DB),

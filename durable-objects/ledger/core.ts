@@ -37,6 +37,7 @@ import type {
   ResolveAnswer,
   Review,
 } from '../../src/domain/ledger/views';
+import type { OpenTask, OpenTaskAnswer, TaskView } from '../../src/domain/tasks/task';
 import { orgLedgerSchema } from '../schema/org-ledger';
 import { Audit } from './audit';
 import { EndedStore } from './ended-store';
@@ -45,6 +46,7 @@ import { migrate } from './migrate';
 import { RecordStore } from './record-store';
 import { ReviewStore } from './review-store';
 import { integer, type LedgerStorage, text } from './storage';
+import { TaskStore } from './task-store';
 import { type Memory, Turn } from './turn';
 
 /** Money that comes in: a grant, or a top-up (a purchased block). */
@@ -79,6 +81,21 @@ export class LedgerCore {
     return this.#turn(nowMs, (turn) => turn.peek(claim));
   }
 
+  /** The hold of a submission stays open for its task. */
+  openTask(task: OpenTask, nowMs: number): OpenTaskAnswer {
+    return this.#turn(nowMs, (turn) => turn.openTask(task));
+  }
+
+  /** The task of a vendor's id, pending or ended; `null`: this ledger has none. */
+  task(provider: string, taskId: string): TaskView | null {
+    return this.#loaded().tasks.ofId(provider, taskId);
+  }
+
+  /** Tasks behind `after`, by hold. */
+  tasks(after: string | null): readonly TaskView[] {
+    return this.#loaded().tasks.list({ after, limit: pageSizeMax });
+  }
+
   grant(id: string, kind: 'promotional' | 'earned', micros: number, nowMs: number): CreditAnswer {
     return this.#credit(['grant', id, micros, kind], nowMs);
   }
@@ -108,7 +125,7 @@ export class LedgerCore {
 
   /** Expires holds, sweeps records, forgets what is too old: a bounded step of each. */
   runDue(nowMs: number): void {
-    this.#turn(nowMs, (turn, { state, records, ended, reviews, journal }) => {
+    this.#turn(nowMs, (turn, { state, records, ended, reviews, tasks, journal }) => {
       const overdue = [];
       for (const hold of state.open.values()) {
         if (hold.leaseUntilMs > turn.nowMs || overdue.length >= ledgerSweepMax) break;
@@ -118,6 +135,7 @@ export class LedgerCore {
       records.sweep(turn.nowMs, ledgerSweepMax);
       ended.prune(turn.nowMs);
       reviews.prune(turn.nowMs);
+      tasks.prune(turn.nowMs);
       journal.prune();
     });
   }
@@ -215,9 +233,10 @@ export class LedgerCore {
    * and a savepoint costs a tenth of such a call.
    */
   #isPlain(ends: readonly EndOp[], places: readonly PlaceOp[]): boolean {
-    const { open } = this.#loaded().state;
+    const { state, tasks } = this.#loaded();
     for (const op of ends) {
-      if ((op[0] !== 'settle' && op[0] !== 'release') || !open.has(op[1])) return false;
+      if ((op[0] !== 'settle' && op[0] !== 'release') || !state.open.has(op[1])) return false;
+      if (tasks.isPending(op[1])) return false;
     }
     return places.every((op) => op[6] === null);
   }
@@ -317,6 +336,7 @@ export class LedgerCore {
         ended: new EndedStore(sql),
         records: new RecordStore(sql),
         reviews: new ReviewStore(sql),
+        tasks: new TaskStore(sql),
       };
     }
     return this.#memory;

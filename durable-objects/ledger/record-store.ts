@@ -129,7 +129,7 @@ export class RecordStore {
       body: row === undefined ? null : bytesOrNull(row, 'body'),
       bodyRef: row === undefined ? null : textOrNull(row, 'body_ref'),
       bodyBytes: integer(row, 'body_bytes'),
-      costMicros: integer(row, 'cost'),
+      costMicros: row === undefined ? null : integerOrNull(row, 'cost'),
     };
   }
 

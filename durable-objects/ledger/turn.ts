@@ -37,10 +37,12 @@ import {
 import { isOwned, judgeClaim } from '../../src/domain/ledger/records';
 import type { LedgerState } from '../../src/domain/ledger/state';
 import { applyOp } from '../../src/domain/ledger/transitions';
+import { type OpenTask, type OpenTaskAnswer, openTaskFault } from '../../src/domain/tasks/task';
 import type { EndedStore } from './ended-store';
 import type { Journal } from './journal';
 import type { RecordStore } from './record-store';
 import type { ReviewStore } from './review-store';
+import type { TaskStore } from './task-store';
 
 /** Everything that a core holds in memory; dropped as a whole when a turn fails. */
 export interface Memory {
@@ -49,6 +51,7 @@ export interface Memory {
   readonly ended: EndedStore;
   readonly records: RecordStore;
   readonly reviews: ReviewStore;
+  readonly tasks: TaskStore;
 }
 
 export class Turn {
@@ -112,6 +115,7 @@ export class Turn {
     const hold = this.#memory.state.open.get(id);
     if (hold !== undefined) {
       this.do(['settle', id, chargeMicros, hold.amountMicros]);
+      this.#memory.tasks.close(id, 'settled', this.nowMs);
       return settledAnswer;
     }
     const ended = this.endedHold(id);
@@ -120,6 +124,7 @@ export class Turn {
     const { amountMicros, ending, placedAtMs, tags } = ended;
     this.do(['late_settle', id, chargeMicros, amountMicros, ending, placedAtMs, tags]);
     if (ending === 'expired') this.#memory.reviews.close(id, 'late_settle', this.nowMs);
+    this.#memory.tasks.settleLate(id, this.nowMs);
     return lateSettledAnswer;
   }
 
@@ -127,18 +132,39 @@ export class Turn {
     const hold = this.#memory.state.open.get(id);
     if (hold !== undefined) {
       this.do(['release', id, hold.amountMicros, reason]);
+      this.#memory.tasks.close(id, 'released', this.nowMs);
       return releasedAnswer;
     }
     const ended = this.endedHold(id);
     return ended === null ? { outcome: 'unknown_hold' } : repeatedRelease(ended);
   }
 
+  /** The vendor works on: from here the hold belongs to its task, and is renewed until that has ended or is given up. */
+  openTask(task: OpenTask): OpenTaskAnswer {
+    const field = openTaskFault(task);
+    if (field !== null) return { outcome: 'invalid', field };
+    const { tasks, state } = this.#memory;
+    const before = tasks.ofHold(task.holdId) ?? tasks.ofId(task.provider, task.taskId);
+    if (before !== null) return { outcome: before.holdId === task.holdId ? 'opened' : 'known' };
+    const hold = state.open.get(task.holdId);
+    if (hold === undefined) return { outcome: 'not_open' };
+    tasks.open(task, hold.amountMicros, this.nowMs);
+    this.#renew(hold.id);
+    return { outcome: 'opened' };
+  }
+
   /**
    * The owner is silent: released in the caller's favour, and listed for an operator. A record that
-   * was claimed with it had the same lease and is unknown by now.
+   * was claimed with it had the same lease and is unknown by now. A task that runs is an owner: its hold lives on until the deadline.
    */
   expire(hold: Hold): void {
+    const { tasks } = this.#memory;
+    if (tasks.isRunning(hold.id, this.nowMs)) {
+      this.do(['renew', hold.id]);
+      return;
+    }
     this.do(['expire', hold.id, hold.amountMicros]);
+    tasks.close(hold.id, 'timed_out', this.nowMs);
     this.#memory.reviews.open(hold.id, hold.amountMicros, this.nowMs);
   }
 

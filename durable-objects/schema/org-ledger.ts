@@ -70,4 +70,20 @@ export const orgLedgerSchema: readonly string[] = [
   ) WITHOUT ROWID`,
   // Numbers that are not the state of the books: how far D1 has the log.
   `CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID`,
+  // Asynchronous tasks by the hold that pays for each; ended ones are remembered for their owner.
+  `CREATE TABLE task (
+    hold_id TEXT PRIMARY KEY,
+    provider TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    account TEXT NOT NULL,
+    state TEXT NOT NULL,
+    held INTEGER NOT NULL,
+    terms TEXT NOT NULL,
+    opened_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    closed_at INTEGER
+  ) WITHOUT ROWID`,
+  `CREATE UNIQUE INDEX task_ids ON task (provider, task_id)`,
+  `CREATE INDEX task_states ON task (state, closed_at)`,
 ];

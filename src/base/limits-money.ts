@@ -24,6 +24,30 @@ export const ledgerBudgetsMax = 3;
 export const ledgerBudgetRulesMax = 256;
 /** Values of one dimension that are counted at a time: a tag that is different on every call would fill the memory. */
 export const ledgerBudgetValuesMax = 10_000;
+/** A vendor's id of an asynchronous task, characters: ids are UUIDs or short paths; a longer one is no id. */
+export const taskIdCharsMax = 512;
+/** What is kept of a task's price and rule, characters of JSON: meters and paths of one catalog row. */
+export const taskTermsCharsMax = 64 * 1024;
+/** Life of an asynchronous task, milliseconds, where its row says nothing else (digest A15). */
+export const taskDeadlineMs = 24 * 3_600_000;
+/** The longest that a row may say, milliseconds: money must not be held for weeks. */
+export const taskDeadlineMsMax = 7 * 24 * 3_600_000;
+/** First poll of a task after its submission, milliseconds; each later one waits `taskPollStepMs` longer (digest A15). */
+export const taskPollFirstMs = 30_000;
+export const taskPollStepMs = 10_000;
+/** Longest wait between two polls that were answered, milliseconds. */
+export const taskPollPauseMsMax = 60_000;
+/** Waits after polls that failed, one after the other, milliseconds; the last one repeats. */
+export const taskPollRetryMs = [120_000, 240_000, 480_000, 900_000] as const;
+/** Who polls a task keeps others from it so long, milliseconds. */
+export const taskPollLeaseMs = 60_000;
+/** One poll, milliseconds: a state is a small answer. */
+export const taskPollWaitMs = 15_000;
+/** Tasks of one firing, and how many of them at a time: a minute's worth of polls. */
+export const taskPollsMax = 500;
+export const taskPollsTogetherMax = 6;
+/** Ended tasks are remembered so long, milliseconds: their owner may still fetch what they made. */
+export const taskKeptMs = 30 * 24 * 3_600_000;
 /** Open holds of one tenant: beyond it its owners do not end what they place. */
 export const ledgerOpenHoldsMax = 20_000;
 /** Credit blocks of one tenant that still have money in them: burning reads them in order. */

@@ -23,12 +23,14 @@ import type {
 } from '../domain/ledger/operations';
 import { estimate, type FrozenPrice } from '../domain/pricing/estimate';
 import type { Refusal } from '../domain/refusal';
-import { queryPairs } from '../domain/relay/query';
+import { queryPairs, queryPairValue } from '../domain/relay/query';
 import { requestTarget } from '../domain/relay/request-target';
+import type { TaskView } from '../domain/tasks/task';
 import type { Background } from '../ports/config';
 import type { FromLedger, LedgerAddress, LedgerDesk, LedgerUnavailable } from '../ports/ledger';
 import type { FailOpen } from '../ports/metrics';
 import type { ReplayBodies } from '../ports/replay-bodies';
+import type { TaskDesk } from '../ports/tasks';
 import {
   type AdmittedCall,
   type CapacityPass,
@@ -46,6 +48,7 @@ export interface ReservePorts extends CapacityPorts {
   /** What a key would meet: for a call that may be answered again, and must not be sent. */
   readonly peek: (address: LedgerAddress, claim: Claim) => FromLedger<PeekAnswer>;
   readonly replayBodies: ReplayBodies | null;
+  readonly tasks: TaskDesk;
   /** Counts a protection that let a call go on. */
   readonly failOpen: (what: FailOpen) => void;
 }
@@ -58,15 +61,16 @@ export interface Replayed {
 /** The call that may go on, or the answer that it already has. */
 export type Reserved = Result<ReservedCall | Replayed, Refusal>;
 
-/** Refuses: provider_capacity, platform_account_*, price.unknown, route_max_cost, insufficient_balance, caps, tag_*, idempotency.*, ledger_*. Owes nothing when it does. */
+/** Refuses: catalog.task_not_owned, provider_capacity, platform_account_*, price.unknown, route_max_cost, insufficient_balance, caps, tag_*, idempotency.*, ledger_*. Owes nothing when it does. */
 export function reserve(
   call: AdmittedCall,
   ports: ReservePorts,
   background: Background,
 ): MaybePromise<Reserved> {
   if (call.catalog?.tier === 4) return reservePriced(call, call.catalog, ports, background);
-  if (call.key.callCap !== null) return countOnly(call, ports, background);
-  return ok(grow(call, { money: null, capacity: null }));
+  if (call.key.callCap !== null)
+    return countOnly(call, { capacity: null, task: null }, ports, background);
+  return ok(grow(call, { money: null, capacity: null, task: null }));
 }
 
 async function reservePriced(
@@ -97,21 +101,47 @@ async function reservePriced(
     });
   const key = readIdempotencyKey(call.headers.idempotencyKey);
   if (!key.ok) return err({ code: 'idempotency.key_invalid', reason: key.error.reason });
-  const admitted = admitCapacity(call, catalog, key.value, ports, background);
+  if (endpoint.taskId !== null) return ofTask(call, catalog, endpoint.taskId, ports, background);
+  const admitted = admitCapacity(call, catalog, { key: key.value, task: null }, ports, background);
   const pass = admitted instanceof Promise ? await admitted : admitted;
   if (!pass.ok) return replayedOr(pass.error, call, key.value, ports);
   const capacity = pass.value;
   const { micros, price } = estimated;
   const isUncounted = price.kind === 'free' && key.value === null && call.key.callCap === null;
-  if (isUncounted) return ok(grow(call, { money: null, capacity }));
+  if (isUncounted) return ok(grow(call, { money: null, capacity, task: null }));
   const holdId = newId('hld', call.startedAtMs);
   const claim = key.value === null ? null : await claimOf(call, key.value, holdId);
   const money = moneyOf(call, { ports, background, holdId, micros, price, claim });
-  const placed = await place(call, { money, claim, micros, capacity }, ports, background);
+  const placing = { money, claim, micros, capacity, task: null };
+  const placed = await place(call, placing, ports, background);
   if (!placed.ok || 'replay' in placed.value) return placed;
   const { ceilingParam } = endpoint;
   if (ceilingParam === null) return placed;
   return ok(grow(placed.value, { query: withCeiling(call.query, ceilingParam, micros) }));
+}
+
+/**
+ * A call about a task on the operator's account: the caller's own ledger has to know the task, and the account that works on it answers.
+ * It costs nothing and claims no key: the next poll may see another state.
+ */
+async function ofTask(
+  call: AdmittedCall,
+  catalog: CatalogCall,
+  parameter: string,
+  ports: ReservePorts,
+  background: Background,
+): Promise<Reserved> {
+  const pair = queryPairs(catalog.callersQuery).find(({ name }) => name === parameter);
+  const taskId = pair === undefined ? '' : queryPairValue(pair.raw);
+  const found = await ports.tasks.find(call.tenant.ledger, catalog.entry.provider.slug, taskId);
+  if (found === null) return err({ code: 'catalog.task_not_owned' });
+  if ('outcome' in found) return err({ code: found.outcome, retryAfterMs: found.retryAfterMs });
+  const admitted = admitCapacity(call, catalog, { key: null, task: found }, ports, background);
+  const pass = admitted instanceof Promise ? await admitted : admitted;
+  if (!pass.ok) return pass;
+  const about = { capacity: pass.value, task: found };
+  if (call.key.callCap !== null) return countOnly(call, about, ports, background);
+  return ok(grow(call, { money: null, ...about }));
 }
 
 /** An account that is out keeps nobody from the answer that a key already has (decisions section 5). */
@@ -149,19 +179,20 @@ const free: FrozenPrice = { kind: 'free' };
 /** A key with a cap on calls that cost nothing here: one object call, and a ledger that does not answer lets it pass. */
 async function countOnly(
   call: AdmittedCall,
+  about: Pick<ReservedCall, 'capacity' | 'task'>,
   ports: ReservePorts,
   background: Background,
 ): Promise<Reserved> {
   const holdId = newId('hld', call.startedAtMs);
   const money = moneyOf(call, { ports, background, holdId, micros: 0, price: free, claim: null });
-  const terms = { money, claim: null, micros: 0, capacity: null };
+  const terms = { money, claim: null, micros: 0, ...about };
   const counted = await place(call, terms, ports, background);
   if (counted.ok) return counted;
   const isAbsent =
     counted.error.code === 'ledger_busy' || counted.error.code === 'ledger_unavailable';
   if (!isAbsent) return counted;
   ports.failOpen('call_cap');
-  return ok(grow(call, { money: null, capacity: null }));
+  return ok(grow(call, { money: null, ...about }));
 }
 
 interface Terms {
@@ -179,6 +210,7 @@ function moneyOf(call: AdmittedCall, terms: Terms): Money {
   return new Money({
     desk: ports.desk,
     bodies: ports.replayBodies,
+    tasks: ports.tasks,
     address: call.tenant.ledger,
     background,
     holdId,
@@ -207,18 +239,19 @@ interface Placing {
   readonly claim: Claim | null;
   readonly micros: number;
   readonly capacity: CapacityPass | null;
+  readonly task: TaskView | null;
 }
 
 async function place(
   call: AdmittedCall,
-  { money, claim, micros, capacity }: Placing,
+  { money, claim, micros, capacity, task }: Placing,
   { desk }: ReservePorts,
   background: Background,
 ): Promise<Reserved> {
   const { key, tags } = call;
   const op: PlaceOp = ['place', money.holdId, micros, key.id, key.callCap, tags, claim];
   const answer = await desk.place(call.tenant.ledger, op, background);
-  if (answer.outcome === 'placed') return ok(grow(call, { money, capacity }));
+  if (answer.outcome === 'placed') return ok(grow(call, { money, capacity, task }));
   money.refused();
   return answer.outcome === 'replay' ? ok({ replay: answer.answer }) : err(refusalOf(answer));
 }

@@ -144,8 +144,8 @@ function editHeaders(headers: Headers, call: GuardedCall): void {
   for (const [name, value] of scan.rewrite) headers.set(name, value);
   for (const name of scan.drop) headers.delete(name);
   // What is read here must not be coded (decisions section 5).
-  if (scan.acceptEncoding === null || call.money?.readsAnswers === true)
-    headers.set('accept-encoding', 'identity');
+  const isRead = call.money?.readsAnswers === true || call.task !== null;
+  if (scan.acceptEncoding === null || isRead) headers.set('accept-encoding', 'identity');
   else if (edgeCodings.test(scan.acceptEncoding)) restoreAcceptEncoding(headers, call.request);
   if (call.credentials.json.length > 0) headers.delete('content-length');
   const rules = call.upstream.headerRules;

@@ -1,7 +1,8 @@
 /**
  * 09 settle: what the call costs. Most answers say it before their headers go out; a stream says it when it has ended.
  * Promises: an answer that a price or a key needs is read whole within `meteredAnswerBytesMax` before any header of it goes out, an event
- * stream never is; an answer that nobody has to read stays native; the ledger is told behind the answer's back.
+ * stream never is; an answer that nobody has to read stays native; the ledger is told behind the answer's back, except of a task that was
+ * submitted: it is on disk before its id is known. A task's money ends with the first answer that says how the task ended.
  * Called by run-call with an armed hold.
  */
 
@@ -9,11 +10,24 @@ import { readJson } from '../base/json-path';
 import { errorBodyDecodedBytesMax } from '../base/limits';
 import { meteredAnswerBytesMax, meteredAnswerWaitMs } from '../base/limits-money';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
+import { primaryAccount } from '../domain/capacity/signal';
+import type { EndOp } from '../domain/ledger/operations';
 import { type Usage, usageOf } from '../domain/pricing/meters';
 import { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
 import { declaredLength } from '../domain/relay/request-target';
+import {
+  submissionOf,
+  type TaskAnswer,
+  type TaskState,
+  type TaskTerms,
+  type TaskView,
+  verdictOf,
+} from '../domain/tasks/task';
+import type { Background } from '../ports/config';
+import type { LedgerDesk } from '../ports/ledger';
+import type { TaskDesk } from '../ports/tasks';
 import { type AnsweredCall, grow, type SettledCall } from './call';
 import type { Hold } from './custody';
 import type { Money } from './money';
@@ -22,14 +36,23 @@ import { readAll } from './pump';
 /** What settling may do with the call that is held. */
 export type SettleHold = Pick<Hold, 'arm' | 'armLater' | 'cancel'>;
 
-const unread = { tap: null, costMicros: null } as const;
+/** Who is told what a task costs. */
+export interface SettlePorts {
+  readonly desk: LedgerDesk;
+  readonly tasks: TaskDesk;
+}
+
+const unread = { tap: null, costMicros: null, taskState: null } as const;
 
 /** Refuses: response_buffer_limit, downstream.error (the answer broke while it was read). */
 export function settle(
   call: AnsweredCall,
   hold: SettleHold,
+  ports: SettlePorts,
+  background: Background,
 ): MaybePromise<Result<SettledCall, Refusal>> {
-  const { money } = call;
+  const { money, task } = call;
+  if (task !== null) return settleTask(call, task, { hold, ports, background });
   if (money === null) return ok(grow(call, unread));
   return settleMetered(call, money, hold);
 }
@@ -50,16 +73,92 @@ async function settleMetered(
   if (isSuccess && isStream && (wantsUsage || isKeyed) && answer.body !== null) {
     const tap = new SseUsageTap(money.plan);
     money.seenSoFar(() => ({ status, header, usage: tap.usage() }));
-    return ok(grow(call, { tap, costMicros: null }));
+    return ok(grow(call, { tap, costMicros: null, taskState: null }));
   }
-  const isJson = /^application\/(?:[\w.+-]+\+)?json\b/i.test(type);
-  const isRead = answer.body !== null && ((wantsUsage && isJson) || (isKeyed && isSuccess));
+  const wantsJson = wantsUsage || money.terms !== null;
+  const isJson = jsonType.test(type);
+  const isRead = answer.body !== null && ((wantsJson && isJson) || (isKeyed && isSuccess));
   money.seenSoFar(() => ({ status, header, usage: null }));
   const bytes = isRead && call.bytes === null ? await wholeBody(call, hold) : ok(call.bytes);
   if (!bytes.ok) return bytes;
+  if (money.terms !== null && isSuccess)
+    return submitted(call, money, {
+      terms: money.terms,
+      bytes: isJson ? bytes.value : null,
+      header,
+    });
   const usage = bytes.value === null ? null : usageIn(bytes.value, money, header);
   money.settle(money.chargeOf({ status, header, usage }), isSuccess);
-  return ok(grow(call, { bytes: bytes.value, tap: null, costMicros: money.costMicros }));
+  const { costMicros } = money;
+  return ok(grow(call, { bytes: bytes.value, tap: null, costMicros, taskState: null }));
+}
+
+const jsonType = /^application\/(?:[\w.+-]+\+)?json\b/i;
+
+interface Submitted {
+  readonly terms: TaskTerms;
+  /** The answer's JSON; `null`: it is none. */
+  readonly bytes: Uint8Array | null;
+  readonly header: TaskAnswer['header'];
+}
+
+/** An accepted submission leaves its hold to the task; any other is settled like a call. */
+async function submitted(
+  call: AnsweredCall,
+  money: Money,
+  { terms, bytes, header }: Submitted,
+): Promise<Result<SettledCall, Refusal>> {
+  const plain = bytes === null ? null : plainBytes(bytes, header);
+  const answer: TaskAnswer = { status: call.status, header, bytes: plain };
+  const made = submissionOf(terms, answer, money.heldMicros);
+  const read = { bytes: bytes ?? call.bytes, tap: null } as const;
+  if (made.kind === 'started') {
+    const account = call.account ?? primaryAccount;
+    const isOpen = await money.defer({ taskId: made.taskId, account });
+    const taskState: TaskState = isOpen ? 'pending' : 'released';
+    return ok(grow(call, { ...read, costMicros: null, taskState }));
+  }
+  money.settle(made.charge, true);
+  return ok(grow(call, { ...read, costMicros: money.costMicros, taskState: null }));
+}
+
+interface TaskWork {
+  readonly hold: SettleHold;
+  readonly ports: SettlePorts;
+  readonly background: Background;
+}
+
+/** An answer about a task that is pending may say how it ended; then its submission's hold ends, and the answer has the price. */
+async function settleTask(
+  call: AnsweredCall,
+  task: TaskView,
+  { hold, ports, background }: TaskWork,
+): Promise<Result<SettledCall, Refusal>> {
+  const { answer, money, status } = call;
+  money?.settle({ micros: 0, source: 'table' }, true);
+  const { headers } = answer;
+  const header = (name: string): string | null => headers.get(name);
+  const isSuccess = status >= 200 && status < 300;
+  const says = isSuccess && answer.body !== null && jsonType.test(header('content-type') ?? '');
+  if (task.state !== 'pending' || !says)
+    return ok(grow(call, { tap: null, costMicros: null, taskState: task.state }));
+  const bytes = call.bytes === null ? await wholeBody(call, hold) : ok(call.bytes);
+  if (!bytes.ok) return bytes;
+  const terms = JSON.parse(task.terms) as TaskTerms;
+  const plain = bytes.value === null ? null : plainBytes(bytes.value, header);
+  const verdict = verdictOf(terms, { status, header, bytes: plain }, task.heldMicros);
+  const read = { bytes: bytes.value, tap: null } as const;
+  if (verdict.kind === 'running')
+    return ok(grow(call, { ...read, costMicros: null, taskState: task.state }));
+  const { micros, source } = verdict.charge;
+  const isPaid = source !== 'not_billable';
+  const end: EndOp = isPaid
+    ? ['settle', task.holdId, micros, true]
+    : ['release', task.holdId, 'task_failed'];
+  ports.desk.end(call.tenant.ledger, end, background);
+  ports.tasks.ended(task.holdId, background);
+  const taskState: TaskState = isPaid ? 'settled' : 'released';
+  return ok(grow(call, { ...read, costMicros: isPaid ? micros : null, taskState }));
 }
 
 async function wholeBody(
@@ -99,16 +198,20 @@ async function native(answer: Response, hold: SettleHold): Promise<Uint8Array | 
   }
 }
 
-/** We ask for no coding; an answer that has one all the same is decoded for the price alone. */
 function usageIn(
   bytes: Uint8Array,
   money: Money,
   header: (name: string) => string | null,
 ): Usage | null {
   if (money.plan.readings.length === 0) return null;
-  const coding = header('content-encoding');
-  const plain = coding === null ? bytes : decodeContent(bytes, coding, errorBodyDecodedBytesMax);
+  const plain = plainBytes(bytes, header);
   if (plain === null) return null;
   const json = readJson(plain);
   return json.ok ? usageOf(json.value, money.plan) : null;
+}
+
+/** We ask for no coding; an answer that has one all the same is decoded for the price alone. `null`: it cannot be. */
+function plainBytes(bytes: Uint8Array, header: TaskAnswer['header']): Uint8Array | null {
+  const coding = header('content-encoding');
+  return coding === null ? bytes : decodeContent(bytes, coding, errorBodyDecodedBytesMax);
 }

@@ -80,6 +80,7 @@ function stampHeaders(headers: Headers, call: EvidencedCall): void {
   headers.set(weirHeaders.callId, call.id);
   headers.set(weirHeaders.errorSource, 'upstream');
   if (call.costMicros !== null) headers.set(weirHeaders.costMicro, String(call.costMicros));
+  if (call.taskState !== null) headers.set(weirHeaders.async, call.taskState);
   if (call.smoothed !== null) headers.set(weirHeaders.smoothed, smoothedText(call.smoothed));
   headers.set('x-content-type-options', 'nosniff');
   // A browser that navigates to a relayed page must not run it under our origin; a vendor's own policy stays beside ours.

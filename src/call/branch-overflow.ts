@@ -190,6 +190,7 @@ async function placed({ call, catalog, route, ports, background }: Run): Promise
   const claim = !key.ok || key.value === null ? null : await claimOf(call, key.value, holdId);
   const money = new Money({
     desk: ports.desk,
+    tasks: ports.tasks,
     bodies: ports.replayBodies,
     address: call.tenant.ledger,
     background,

@@ -23,7 +23,8 @@ export async function replay(
   const headers = new Headers();
   for (let i = 0; i < flat.length; i += 2) headers.append(flat[i] ?? '', flat[i + 1] ?? '');
   headers.set(weirHeaders.callId, callId);
-  headers.set(weirHeaders.costMicro, String(costMicros));
+  // Of a task that was submitted the cost was not known.
+  if (costMicros !== null) headers.set(weirHeaders.costMicro, String(costMicros));
   headers.set(weirHeaders.idempotentReplay, 'true');
   const isEmpty = recorded.bodyBytes === 0 || status === 204;
   const init = { status, headers, encodeBody: 'manual' } as const;

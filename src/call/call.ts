@@ -9,6 +9,7 @@ import type { Tags } from '../domain/ledger/operations';
 import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { HeaderScan } from '../domain/relay/header-scan';
 import type { RawQuery } from '../domain/relay/query';
+import type { TaskState, TaskView } from '../domain/tasks/task';
 import type { AccessKey } from '../domain/tenancy/access';
 import type { CatalogEntry } from '../ports/catalog';
 import type { TenantView } from '../ports/config';
@@ -109,6 +110,8 @@ export interface ReservedCall extends AdmittedCall {
   readonly money: Money | null;
   /** `null`: no account of the operator's serves it. */
   readonly capacity: CapacityPass | null;
+  /** The task that the call names on the operator's account; `null`: none. */
+  readonly task: TaskView | null;
 }
 
 /** 07: the address is public and the credential is at hand: nothing stands between this and the send. */
@@ -134,6 +137,8 @@ export interface SettledCall extends AnsweredCall {
   readonly tap: SseUsageTap | null;
   /** Micro-USD, when known before the headers go out. */
   readonly costMicros: number | null;
+  /** How the task stands that the call started or asked for; `null`: there is none. */
+  readonly taskState: TaskState | null;
 }
 
 /** 10: an answer in whose body no injected credential is left. `bodyHeaders` are the headers that a masked body needs; `null` removes. */
@@ -179,6 +184,7 @@ export const startCall = (taken: CallRequest): CallRequest =>
     json: later,
     money: later,
     capacity: later,
+    task: later,
     credentials: later,
     platformHeaders: later,
     account: later,
@@ -188,6 +194,7 @@ export const startCall = (taken: CallRequest): CallRequest =>
     bytes: later,
     tap: later,
     costMicros: later,
+    taskState: later,
     body: later,
     bodyHeaders: later,
     evidence: later,

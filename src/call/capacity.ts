@@ -20,6 +20,7 @@ import { type AccountsStanding, type Out, standingOf } from '../domain/capacity/
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { OverflowTrigger } from '../domain/overflow/child';
 import type { Refusal } from '../domain/refusal';
+import type { TaskView } from '../domain/tasks/task';
 import type { Capacity } from '../ports/capacity';
 import type { Catalog, LookupContext } from '../ports/catalog';
 import type { Background } from '../ports/config';
@@ -48,11 +49,11 @@ export const spendsBalance = ({ cost }: CatalogEndpoint): boolean => cost.kind !
 export function admitCapacity(
   call: AdmittedCall,
   catalog: CatalogCall,
-  key: string | null,
+  pins: Pins,
   ports: CapacityPorts,
   background: Background,
 ): MaybePromise<Result<CapacityPass, Refusal>> {
-  const pinned = pinnedAccounts(call, catalog, key);
+  const pinned = pinnedAccounts(call, catalog, pins);
   if (!pinned.ok) return pinned;
   const accounts = pinned.value;
   const context = { nowMs: ports.nowMs(), background };
@@ -117,15 +118,21 @@ const probing = (
   probe: ProbeGrant,
 ): CapacityPass => ({ accounts: accounts.filter((one) => one.label === label), probe });
 
+/** What makes a call meet one account: its Idempotency-Key, and the task that it names. */
+export interface Pins {
+  readonly key: string | null;
+  readonly task: Pick<TaskView, 'account'> | null;
+}
+
 /** All accounts, or the one that this call must meet: of the object that it names, then of its key. */
 function pinnedAccounts(
   call: AdmittedCall,
   { accounts }: CatalogCall,
-  key: string | null,
+  { key, task }: Pins,
 ): Result<readonly AccountRung[], Refusal> {
-  if (accounts.length === 1 && key === null) return ok(accounts);
+  if (accounts.length === 1 && key === null && task === null) return ok(accounts);
   const known = labelsOf(accounts);
-  const owner = ownerAccount([], known);
+  const owner = ownerAccount(task === null ? [] : [task.account], known);
   if (!owner.ok) return err({ code: `platform_account_${owner.error}` });
   const { tenantId } = call.key;
   const label =

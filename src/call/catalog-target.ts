@@ -81,7 +81,9 @@ export async function catalogTarget(
   const rung = await firstRung(call, place, ports);
   if (!rung.ok) return rung;
   if (rung.value !== null) {
-    const isPaid = rung.value.tier === 4 && ports.overflow.mode !== 'off';
+    // A task lives where it was submitted.
+    const isTask = endpoint.task !== null || endpoint.taskId !== null;
+    const isPaid = rung.value.tier === 4 && ports.overflow.mode !== 'off' && !isTask;
     const hasRoute = isPaid && (await isRelayable(call, id, ports, context));
     return ok({ ...place, ...rung.value, hasRoute });
   }

@@ -18,14 +18,17 @@ import type { EndOp, RecordedAnswer } from '../domain/ledger/operations';
 import { type AnswerFacts, abandonedCharge, type Charge, charge } from '../domain/pricing/charge';
 import type { FrozenPrice } from '../domain/pricing/estimate';
 import { type Usage, type UsagePlan, usagePlan } from '../domain/pricing/meters';
+import { type TaskTerms, termsOf } from '../domain/tasks/task';
 import type { Background } from '../ports/config';
 import type { LedgerDesk } from '../ports/ledger';
 import type { ReplayBodies } from '../ports/replay-bodies';
+import type { TaskDesk } from '../ports/tasks';
 
 /** What money is made of. */
 export interface MoneyParts {
   readonly desk: LedgerDesk;
   readonly bodies: ReplayBodies | null;
+  readonly tasks: TaskDesk;
   readonly address: LedgerAddress;
   readonly background: Background;
   readonly holdId: string;
@@ -57,6 +60,8 @@ export class Money {
   /** Micro-USD once it is settled; `null` before, and when it was released. */
   costMicros: number | null = null;
   isClosed = false;
+  /** The hold is a task's; what is left is the record of a key. */
+  #isDeferred = false;
   #isSent = false;
   #isRecorded = false;
   #hasLeft = false;
@@ -85,7 +90,13 @@ export class Money {
 
   /** Whether an answer has to be read, for its price or for its record: then it must not be coded. */
   get readsAnswers(): boolean {
-    return this.plan.readings.length > 0 || this.recordId !== null;
+    return this.plan.readings.length > 0 || this.recordId !== null || this.terms !== null;
+  }
+
+  /** How a task is priced that this call submits; `null`: it submits none. */
+  get terms(): TaskTerms | null {
+    const { endpoint, price } = this.#parts;
+    return endpoint?.task == null ? null : termsOf(endpoint.task, endpoint, price);
   }
 
   get hasLeft(): boolean {
@@ -151,6 +162,38 @@ export class Money {
     else this.#finish(['settle', this.holdId, micros, true], 'free', micros);
   }
 
+  /**
+   * The vendor works on: from here the hold is the task's, on the ledger's disk before the caller learns its id. False: the ledger did not
+   * take it; the hold is given back, and the task is nobody's.
+   */
+  async defer(task: { readonly taskId: string; readonly account: string }): Promise<boolean> {
+    const { endpoint, address, background, tasks } = this.#parts;
+    const { terms, holdId } = this;
+    if (endpoint === null || terms === null || this.isClosed) return false;
+    const opened = await tasks.open(
+      address,
+      {
+        ...task,
+        holdId,
+        provider: endpoint.provider,
+        endpointId: endpoint.id,
+        deadlineMs: terms.rule.deadlineMs,
+        terms: JSON.stringify(terms),
+      },
+      background,
+    );
+    if (this.isClosed) return false;
+    if (opened.outcome === 'opened') {
+      this.#isDeferred = true;
+      if (this.recordId === null) this.#close(null);
+      return true;
+    }
+    if (this.recordId === null) this.release('async_task_not_recorded');
+    // Executed: its key is not free for another.
+    else this.costMicros = 0;
+    return false;
+  }
+
   /** Gives the hold back; the key, which executed nothing that counts, is free again. */
   release(reason: string): void {
     if (!this.isClosed) this.#finish(['release', this.holdId, reason], 'free', null);
@@ -159,20 +202,22 @@ export class Money {
   /** Settles and records in one step, on disk before the answer goes out. `null`: an answer too large to keep. */
   async record(answer: SeenAnswer | null): Promise<void> {
     const { recordId, costMicros } = this;
-    if (this.isClosed || recordId === null || costMicros === null) return;
+    if (this.isClosed || recordId === null) return;
+    if (costMicros === null && !this.#isDeferred) return;
     this.#isRecorded = true;
-    const settle: EndOp = ['settle', this.holdId, costMicros, true];
+    const settle: EndOp[] = costMicros === null ? [] : [['settle', this.holdId, costMicros, true]];
     const kept: EndOp =
       answer === null ? ['unknown', recordId] : await this.#recorded(recordId, answer, costMicros);
     const { desk, address, background } = this.#parts;
-    await desk.endNow(address, [settle, kept], background);
+    await desk.endNow(address, [...settle, kept], background);
     this.#close(costMicros);
   }
 
   /** The call ends without an answer that counts: our refusal, a fault, a bug. `isUnknown`: it may have been executed all the same. */
   abandon(reason: string, isUnknown: boolean): void {
     if (this.isClosed || this.#isRecorded) return;
-    if (!this.#isSent) this.release(reason);
+    if (this.#isDeferred) this.#forgetAnswer();
+    else if (!this.#isSent) this.release(reason);
     else if (this.#hasLeft && !this.isCancellable) this.#settleUnseen();
     else {
       const why = this.#hasLeft ? 'call_cancelled' : reason;
@@ -202,7 +247,13 @@ export class Money {
     else this.#finish(['settle', this.holdId, micros, true], 'unknown', micros);
   }
 
-  async #recorded(recordId: string, answer: SeenAnswer, costMicros: number): Promise<EndOp> {
+  /** The task runs, and nobody has its submission's answer to replay. */
+  #forgetAnswer(): void {
+    if (this.recordId !== null) this.#end(['unknown', this.recordId]);
+    this.#close(null);
+  }
+
+  async #recorded(recordId: string, answer: SeenAnswer, costMicros: number | null): Promise<EndOp> {
     const { status, headers, bytes } = answer;
     const headerChars = headers.reduce((sum, text) => sum + text.length, 0);
     if (headerChars > recordHeaderCharsMax) return ['unknown', recordId];

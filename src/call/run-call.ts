@@ -91,7 +91,7 @@ export async function runCall(
     if (!answered.ok) return life.unanswered(answered.error);
     const last = mayBeBurst(answered.value) ? await life.resent(answered.value, hold) : answered;
     if (!last.ok) return life.refuse(last.error);
-    const settled = await settle(last.value, hold);
+    const settled = await settle(last.value, hold, services, life.background);
     if (!settled.ok) return life.refuse(settled.error);
     const evidenced = await evidence(settled.value, hold);
     if (!evidenced.ok) return life.refuse(evidenced.error);

@@ -12,6 +12,7 @@ import { keyOperations } from './keys';
 import { ledgerOperations } from './ledger';
 import { creditOperations } from './ledger-credits';
 import { reviewOperations } from './ledger-reviews';
+import { taskOperations } from './ledger-tasks';
 import type { Operation } from './operation';
 import { overflowOperations } from './overflow';
 import { principalOperations } from './principals';
@@ -40,6 +41,7 @@ export const operations: readonly Operation[] = [
   ...ledgerOperations,
   ...creditOperations,
   ...reviewOperations,
+  ...taskOperations,
   ...idempotencyOperations,
   ...vaultOperations,
 ];

@@ -83,6 +83,8 @@ export type Refusal =
   | { readonly code: 'catalog.parameter_invalid'; readonly fault: InputFault }
   | { readonly code: 'catalog.base_unapproved' }
   | { readonly code: 'catalog.websocket_not_metered' }
+  /** Unknown and foreign ids look the same. */
+  | { readonly code: 'catalog.task_not_owned' }
   // money: amounts are micro-USD, times epoch milliseconds
   | { readonly code: 'meta.invalid'; readonly pair: number; readonly reason: MetaFault['reason'] }
   | { readonly code: 'price.unknown'; readonly reason: UnknownPrice }

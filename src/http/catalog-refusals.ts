@@ -84,6 +84,13 @@ export const catalogRefusals: RefusalRows<Extract<RefusalCode, `catalog.${string
     detail: () =>
       'Its host is none of the provider’s, or is not allowed out here. Nothing was sent or held.',
   },
+  'catalog.task_not_owned': {
+    status: 403,
+    title: 'This task is not yours',
+    blame: 'caller',
+    detail: () =>
+      'No task of this id was submitted by your organisation here. The vendor was not asked. A task that was submitted with a credential of your own is asked for with that credential.',
+  },
   'catalog.websocket_not_metered': {
     status: 400,
     title: 'A WebSocket cannot be metered',

@@ -19,6 +19,7 @@ export const weirHeaders = {
   idempotentReplay: 'x-weir-idempotent-replay',
   smoothed: 'x-weir-smoothed',
   servedVia: 'x-weir-served-via',
+  async: 'x-weir-async',
 } as const;
 
 /** The caller's own (draft-ietf-httpapi-idempotency-key-header): honoured on tier 4, relayed as it came on every other. */

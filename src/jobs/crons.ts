@@ -12,6 +12,7 @@ import { copyJournals } from './journal';
 import { overflowWeekly } from './overflow-verify';
 import { isSchedule, type Schedule } from './schedules';
 import { sweep } from './sweep';
+import { pollTasks } from './task-polls';
 
 /** One event. `scheduledTime` is epoch milliseconds: what the platform meant, not when it came. */
 export interface CronEvent {
@@ -24,6 +25,7 @@ type Job = (wired: Wired, bindings: Bindings, event: CronEvent) => Promise<unkno
 
 /** Jobs by schedule. */
 const crons: Readonly<Record<Schedule, readonly Job[]>> = {
+  '* * * * *': [({ taskPorts }, _, { background }) => pollTasks(taskPorts, background)],
   '*/5 * * * *': [
     ({ management }, { DB }, { scheduledTime }) =>
       copyJournals(DB, management.ledgers, scheduledTime),

@@ -3,8 +3,8 @@
  * Read by `crons.ts`.
  */
 
-/** Copies and deletions · balances · aggregators. */
-export const schedules = ['*/5 * * * *', '7 * * * *', '23 4 * * 1'] as const;
+/** Tasks · copies and deletions · balances · aggregators. */
+export const schedules = ['* * * * *', '*/5 * * * *', '7 * * * *', '23 4 * * 1'] as const;
 
 /** One of them, as the platform's event names it. */
 export type Schedule = (typeof schedules)[number];

@@ -31,6 +31,7 @@ import type {
   ResolveAnswer,
   Review,
 } from '../domain/ledger/views';
+import type { OpenTask, OpenTaskAnswer, TaskView } from '../domain/tasks/task';
 import type { Background } from './config';
 
 /** The object could not be reached, or failed: what it did is not known. */
@@ -53,6 +54,12 @@ export interface Ledger {
   apply(ends: readonly EndOp[], places: readonly PlaceOp[]): FromLedger<Applied>;
   /** What a claim would meet; nothing is claimed, held or counted. */
   peek(claim: Claim): FromLedger<PeekAnswer>;
+  /** The hold of a submission stays open for its task; a repeat says the same. */
+  openTask(task: OpenTask): FromLedger<OpenTaskAnswer>;
+  /** The task of a vendor's id; `null`: it is not this ledger's. */
+  task(provider: string, taskId: string): FromLedger<TaskView | null>;
+  /** Tasks by their holds, a page behind `after`. */
+  tasks(after: string | null): FromLedger<readonly TaskView[]>;
   /** New promotional or earned money; never booked twice under one id. */
   grant(id: string, kind: 'promotional' | 'earned', micros: number): FromLedger<CreditAnswer>;
   /** New purchased money; never booked twice under one id. */

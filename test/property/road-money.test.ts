@@ -8,7 +8,7 @@ import { drainMs, holdRenewMs } from '../../src/base/limits-money';
 import { Money } from '../../src/call/money';
 import type { EndOp } from '../../src/domain/ledger/operations';
 import { backgroundOf, entryOf } from '../unit/call/calls';
-import { address, NotedDesk } from '../unit/call/desk';
+import { address, NotedDesk, NotedTasks } from '../unit/call/desk';
 import { perCall, settled } from '../unit/domain/pricing/prices';
 
 const held = 100;
@@ -69,6 +69,7 @@ async function live(events: readonly Event[], options: { keyed: boolean; cancels
   const money = new Money({
     desk,
     bodies: null,
+    tasks: new NotedTasks(),
     address,
     background,
     holdId: 'hld_1',

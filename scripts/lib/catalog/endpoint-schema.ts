@@ -3,6 +3,8 @@
  * inside the row are issues that point at their field. Called by schema.ts.
  */
 import * as z from 'zod';
+import { isPlural, parsePath } from '../../../src/base/json-path.ts';
+import { taskDeadlineMs, taskDeadlineMsMax } from '../../../src/base/limits-money.ts';
 import type { Parameter, PlatformRule, ValueRule } from '../../../src/domain/catalog/endpoint.ts';
 import { placeholderNames } from '../../../src/domain/catalog/placeholders.ts';
 import { rateSchema } from './balance-schema.ts';
@@ -117,6 +119,31 @@ const testRequest = z.strictObject({
   body: z.json().optional(),
 });
 
+const path = text.refine(
+  (value) => singlePath(value),
+  'is no JSON path of one value (docs/catalog.md)',
+);
+const states = z.array(text).min(1);
+
+/** How a submission names its task, and how the answers about it are read. `poll` is the name of another row of the file. */
+const taskSchema = z
+  .strictObject({
+    id: path,
+    poll: dotted,
+    state: path,
+    succeeded: states,
+    failed: states,
+    deadline_s: z
+      .int()
+      .min(60)
+      .max(taskDeadlineMsMax / 1000)
+      .default(taskDeadlineMs / 1000),
+  })
+  .refine(
+    ({ succeeded, failed }) => succeeded.every((state) => !failed.includes(state)),
+    'has a state that is both succeeded and failed',
+  );
+
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 const shape = z.strictObject({
@@ -140,6 +167,8 @@ const shape = z.strictObject({
   cost: costSchema,
   settlement: settlementSchema.default(usualSettlement),
   strip_reported_charge: z.boolean().default(false),
+  task: taskSchema.nullable().default(null),
+  task_id: text.nullable().default(null),
   rate: rateSchema.nullable().default(null),
   test_request: testRequest.nullable().default(null),
   price_note: text.nullable().default(null),
@@ -153,6 +182,11 @@ const shape = z.strictObject({
     .default(null),
 });
 
+function singlePath(value: string): boolean {
+  const parsed = parsePath(value);
+  return parsed.ok && !isPlural(parsed.value);
+}
+
 type Row = z.output<typeof shape>;
 /** Says what is wrong with one field. */
 type Blame = (path: (string | number)[], message: string) => void;
@@ -164,6 +198,7 @@ export const endpointSchema = shape.superRefine((row, ctx) => {
   checkParameters(row, blame);
   checkContracts(row, blame);
   checkMoney(row, blame);
+  checkTask(row, blame);
   checkTestRequest(row, blame);
 });
 
@@ -224,6 +259,24 @@ function checkMoney(row: Row, blame: Blame): void {
     blame(['cost'], 'must be free where platform_auth is anonymous');
   if (row.strip_reported_charge && row.settlement.reported?.in !== 'body')
     blame(['strip_reported_charge'], 'needs settlement.reported in the body');
+}
+
+/** What costs only when it has come to something can wait for its end; a price of the submission alone cannot. */
+const waitingCosts: ReadonlySet<string> = new Set(['per_success', 'per_result', 'usage']);
+
+function checkTask(row: Row, blame: Blame): void {
+  const isTerminal = row.settlement.basis === 'terminal';
+  if (isTerminal !== (row.task !== null))
+    blame(['task'], 'belongs to settlement.basis terminal, and the other way round');
+  if (row.task !== null && row.platform_auth !== 'account')
+    blame(['task'], 'needs platform_auth: account');
+  if (row.task !== null && !waitingCosts.has(row.cost.kind))
+    blame(['cost'], 'must be per_success, per_result or usage where there is a task');
+  if (row.task_id === null) return;
+  if (!placeholderNames(row.path).includes(row.task_id))
+    blame(['task_id'], 'is no placeholder of the path');
+  if (row.cost.kind !== 'free') blame(['cost'], 'must be free where there is a task_id');
+  if (row.task !== null) blame(['task_id'], 'cannot stand beside a task');
 }
 
 function checkTestRequest({ test_request: test, path, method }: Row, blame: Blame): void {

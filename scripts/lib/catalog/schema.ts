@@ -9,6 +9,7 @@ import type { BaseUrl, Provider, ProviderBinding } from '../../../src/domain/cat
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';
 import { parseTarget } from '../../../src/domain/egress/target-url.ts';
 import { encodeQueryPart } from '../../../src/domain/relay/query.ts';
+import type { TaskRule } from '../../../src/domain/tasks/task.ts';
 import { balanceSchema, balanceTarget, rateSchema, settingName } from './balance-schema.ts';
 import { type EndpointRow, endpointSchema, grantMethod, providerSlug } from './endpoint-schema.ts';
 
@@ -140,8 +141,23 @@ function* faultsOf(row: EndpointRow, file: FileRow): Generator<readonly [string,
     yield ['platform_auth', 'is account, and the provider has no accounts'];
   if (row.platform_auth === 'anonymous' && !file.anonymous)
     yield ['platform_auth', 'is anonymous, which the provider does not allow'];
+  for (const message of pollFaults(row, file)) yield ['task', message];
   if (`${file.provider}.${row.name}`.length > catalogIdCharsMax)
     yield ['name', `makes an id of more than ${catalogIdCharsMax} characters`];
+}
+
+/** The row that polls a task has to get along with the id alone: the gateway itself polls too. */
+function* pollFaults({ task }: EndpointRow, { endpoints }: FileRow): Generator<string> {
+  if (task === null) return;
+  const poll = endpoints.find(({ name }) => name === task.poll);
+  if (poll === undefined) {
+    yield 'names a poll that is no row of this file';
+    return;
+  }
+  if (poll.method !== 'GET' || poll.task_id === null || poll.platform_auth !== 'account')
+    yield 'names a poll that is no GET on the account with a task_id';
+  if (poll.parameters.some(({ required, name }) => required && name !== poll.task_id))
+    yield 'names a poll that needs more than the id';
 }
 
 /** A balance call sends the account's credential: to where the provider's other calls go, and nowhere else. */
@@ -208,6 +224,8 @@ function endpointOf(row: EndpointRow, file: FileRow): CatalogEndpoint {
     cost: row.cost,
     settlement: row.settlement,
     stripReportedCharge: row.strip_reported_charge,
+    task: row.task === null ? null : taskOf(row.task, file.provider),
+    taskId: row.task_id,
     rate: row.rate,
     testRequest: row.test_request === null ? null : testRequestOf(row.test_request),
     priceNote: row.price_note ?? file.price_note,
@@ -217,6 +235,15 @@ function endpointOf(row: EndpointRow, file: FileRow): CatalogEndpoint {
         : { status: tombstone.status, note: tombstone.note, supersededBy: tombstone.superseded_by },
   };
 }
+
+const taskOf = (row: NonNullable<EndpointRow['task']>, provider: string): TaskRule => ({
+  idAt: row.id,
+  poll: `${provider}.${row.poll}`,
+  stateAt: row.state,
+  succeeded: row.succeeded,
+  failed: row.failed,
+  deadlineMs: row.deadline_s * 1000,
+});
 
 function testRequestOf({ query, body }: NonNullable<EndpointRow['test_request']>): TestRequest {
   const pairs = Object.entries(query).map(

@@ -85,8 +85,10 @@ export class OverflowStore {
         .orderBy(catalogEndpoints.id)
         .limit(overflowStoreRowsMax);
       for (const { document } of rows) {
-        const { id, provider, method, host, path, platformAuth, cost, tombstone } = document;
-        found.push({ id, provider, method, host, path, platformAuth, cost, tombstone });
+        const { id, provider, method, host, path, platformAuth, cost, tombstone, task, taskId } =
+          toCatalogEndpoint(document);
+        const row = { id, provider, method, host, path, platformAuth, cost, tombstone };
+        found.push({ ...row, task, taskId });
       }
       after = found.at(-1)?.id ?? '';
       if (rows.length < overflowStoreRowsMax) break;

@@ -88,4 +88,6 @@ export const toCatalogEndpoint = (document: CatalogEndpoint): CatalogEndpoint =>
   ...document,
   rate: document.rate ?? null,
   testRequest: document.testRequest ?? null,
+  task: document.task ?? null,
+  taskId: document.taskId ?? null,
 });

@@ -392,3 +392,23 @@ export const ledgerJournal = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.tenantId, t.seq] })],
 );
+
+// ── tasks: which asynchronous jobs of vendors wait for a poll; their ledgers have the truth ──
+
+/** One pending task, by the hold that pays for it. Gone when it has ended. */
+export const tasks = sqliteTable(
+  'tasks',
+  {
+    holdId: text('hold_id').primaryKey(),
+    ledgerTenantId: text('ledger_tenant_id').notNull(),
+    homeRegion: text('home_region'),
+    provider: text('provider').notNull(),
+    /** The vendor's id. */
+    taskId: text('task_id').notNull(),
+    nextPollAt: integer('next_poll_at').notNull(),
+    /** Polls that were answered, and polls in a row that were not. */
+    polls: integer('polls').notNull().default(0),
+    failures: integer('failures').notNull().default(0),
+  },
+  (t) => [index('tasks_due').on(t.nextPollAt)],
+);

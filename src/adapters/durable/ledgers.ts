@@ -20,6 +20,7 @@ import type {
   ResolveAnswer,
   Review,
 } from '../../domain/ledger/views';
+import type { OpenTask, OpenTaskAnswer, TaskView } from '../../domain/tasks/task';
 import type { DeskTime, FromLedger, Ledger, LedgerAddress, Ledgers } from '../../ports/ledger';
 import { callLedger, ledgerUnavailable } from './ledger-call';
 
@@ -61,6 +62,18 @@ class DurableLedger implements Ledger {
 
   peek(claim: Claim): FromLedger<PeekAnswer> {
     return this.#call(async (stub) => stub.peek(claim));
+  }
+
+  openTask(task: OpenTask): FromLedger<OpenTaskAnswer> {
+    return this.#call(async (stub) => stub.openTask(task));
+  }
+
+  task(provider: string, taskId: string): FromLedger<TaskView | null> {
+    return this.#call(async (stub) => stub.task(provider, taskId));
+  }
+
+  tasks(after: string | null): FromLedger<readonly TaskView[]> {
+    return this.#call(async (stub) => stub.tasks(after));
   }
 
   grant(id: string, kind: 'promotional' | 'earned', micros: number): FromLedger<CreditAnswer> {

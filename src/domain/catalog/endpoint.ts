@@ -7,6 +7,7 @@
 import { catalogIdCharsMax } from '../../base/limits-money';
 import type { DeclaredRate } from '../capacity/operations';
 import type { Cost, Settlement } from '../pricing/price';
+import type { TaskRule } from '../tasks/task';
 
 /** How a caller was allowed in at the vendor; separates two providers on one host (digest A6). */
 export type GrantMethod = 'api_key' | 'oauth_user' | 'oauth_app' | 'service_account';
@@ -122,6 +123,10 @@ export interface CatalogEndpoint {
   readonly cost: Cost;
   readonly settlement: Settlement;
   readonly stripReportedCharge: boolean;
+  /** Set exactly where `settlement.basis` is `terminal`: what is submitted goes on after the answer. */
+  readonly task: TaskRule | null;
+  /** Path parameter that names a task: on the operator's account only the ids of the caller's own submissions are let through. */
+  readonly taskId: string | null;
   /** The vendor's limit on this operation's sends of one account, instead of the provider's; null: none is declared. */
   readonly rate: DeclaredRate | null;
   /** null: a route of this row cannot be verified. */

@@ -47,7 +47,8 @@ export interface RecordedAnswer {
   /** Where a body beyond `recordInlineBodyBytesMax` is. */
   readonly bodyRef: string | null;
   readonly bodyBytes: number;
-  readonly costMicros: number;
+  /** `null`: it submitted a task, whose cost was not known yet. */
+  readonly costMicros: number | null;
 }
 
 /**
@@ -196,7 +197,7 @@ export function endFault(op: EndOp): string | null {
 }
 
 function answerFault(answer: RecordedAnswer): string | null {
-  if (!isAmount(answer.costMicros)) return 'costMicros';
+  if (answer.costMicros !== null && !isAmount(answer.costMicros)) return 'costMicros';
   if ((answer.body === null) === (answer.bodyRef === null)) return 'body';
   if (answer.bodyBytes > recordAnswerBytesMax) return 'bodyBytes';
   if (answer.body !== null && answer.body.byteLength !== answer.bodyBytes) return 'bodyBytes';

@@ -59,6 +59,7 @@ export type RouteNo =
   | 'retired'
   | 'not_platform'
   | 'method'
+  | 'task'
   | 'policy'
   | 'no_key'
   | 'no_price'
@@ -87,7 +88,7 @@ export interface RouteFacts {
 /** The part of a catalog row that routes are judged by. */
 export type RouteEndpoint = Pick<
   CatalogEndpoint,
-  'provider' | 'method' | 'platformAuth' | 'cost' | 'tombstone'
+  'provider' | 'method' | 'platformAuth' | 'cost' | 'tombstone' | 'task' | 'taskId'
 >;
 
 /** Why this route is off; null: it is on. */
@@ -97,6 +98,8 @@ export function routeNo(facts: RouteFacts): RouteNo | null {
   if (endpoint.tombstone !== null) return 'retired';
   if (endpoint.platformAuth !== 'account') return 'not_platform';
   if (!overflowMethods.has(endpoint.method)) return 'method';
+  // A task lives where it was submitted.
+  if (endpoint.task !== null || endpoint.taskId !== null) return 'task';
   if (!facts.policyAllows) return 'policy';
   if (!facts.hasKey) return 'no_key';
   return priceNo(candidate, ourPrice(endpoint.cost)) ?? verificationNo(facts);

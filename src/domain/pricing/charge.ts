@@ -113,6 +113,15 @@ const fallbackMicros = (call: Pick<AnswerFacts, 'settlement' | 'heldMicros'>): n
 
 // ── the vendor's own word ──
 
+/** What the vendor says it charged, micro-USD, whatever the answer was; `null`: it says nothing that can be read. */
+export function reportedCharge(
+  answer: Pick<AnswerFacts, 'header' | 'usage' | 'settlement'>,
+): number | null {
+  const { reported } = answer.settlement;
+  const told = reported === null ? null : reportedMicros(answer, reported);
+  return typeof told === 'number' ? told : null;
+}
+
 /** The reported charge in micro-USD; `unreadable`: absent, malformed or out of bounds. */
 function reportedMicros(
   { header, usage }: Pick<AnswerFacts, 'header' | 'usage'>,

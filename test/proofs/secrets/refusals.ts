@@ -26,9 +26,10 @@ const elsewhere: Readonly<Record<string, string>> = {
   // Minutes of a breaker and a full window: proofs with times of their own.
   provider_capacity: 'test/proofs/breaker/stand.ts',
   provider_rate_limited: 'test/proofs/spacer/rows.ts',
-  // Objects that an account made are of asynchronous tasks, which are to come.
-  platform_account_retired: 'test/unit/http/refusals.test.ts',
-  platform_account_unavailable: 'test/unit/http/refusals.test.ts',
+  // Tasks have a proof of their own.
+  'catalog.task_not_owned': 'test/proofs/tasks/rows.ts',
+  platform_account_retired: 'test/unit/call/tasks.test.ts',
+  platform_account_unavailable: 'test/unit/call/tasks.test.ts',
   platform_account_split: 'test/unit/http/refusals.test.ts',
   'state.unavailable': 'test/unit/control-plane/capacity.test.ts',
 };

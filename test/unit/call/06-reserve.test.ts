@@ -23,7 +23,7 @@ import {
   upstream,
 } from './calls';
 import { capacityPorts, NotedCapacity } from './capacity-ports';
-import { NotedDesk, placed } from './desk';
+import { NotedDesk, NotedTasks, placed } from './desk';
 
 type Answer = ConstructorParameters<typeof NotedDesk>[0];
 
@@ -38,7 +38,7 @@ async function run(parts: Partial<AuthorizedCall>, answer: Answer = placed) {
   const background = backgroundOf();
   const call = authorized(parts);
   const capacity = new NotedCapacity();
-  const ports = { ...capacityPorts(capacity), desk, replayBodies: null };
+  const ports = { ...capacityPorts(capacity), desk, replayBodies: null, tasks: new NotedTasks() };
   const result = await reserve(call, ports, background);
   const money = result.ok && 'money' in result.value ? result.value.money : null;
   if (money !== null) opened.push(money);
@@ -65,7 +65,12 @@ describe('a call that owes nothing', () => {
 
   it('of an own upstream passes without a promise', () => {
     const call = authorized();
-    const ports = { ...capacityPorts(), desk: new NotedDesk(), replayBodies: null };
+    const ports = {
+      ...capacityPorts(),
+      desk: new NotedDesk(),
+      replayBodies: null,
+      tasks: new NotedTasks(),
+    };
     expect(reserve(call, ports, backgroundOf())).toEqual(ok({ ...call, money: null }));
   });
 

@@ -12,8 +12,8 @@ import { wholeDecimal } from '../../../src/domain/pricing/decimal';
 import type { FrozenPrice } from '../../../src/domain/pricing/estimate';
 import type { Cost, Settlement } from '../../../src/domain/pricing/price';
 import { meter, perCall, settled } from '../domain/pricing/prices';
-import { answered, brokenBody, entryOf } from './calls';
-import { heldMoney } from './desk';
+import { answered, backgroundOf, brokenBody, entryOf } from './calls';
+import { heldMoney, NotedDesk, NotedTasks } from './desk';
 
 const opened: Money[] = [];
 afterEach(() => {
@@ -46,11 +46,9 @@ async function run(body: BodyInit | null, init: ResponseInit, parts: Partial<Mon
   const answer = new Response(body, { ...init, encodeBody: 'manual' });
   let armed = 0;
   const call = answered({ answer, money: held.money });
-  const result = await settle(call, {
-    cancel: null,
-    arm: () => armed++,
-    armLater: () => void armed++,
-  });
+  const hold = { cancel: null, arm: () => armed++, armLater: () => void armed++ };
+  const ports = { desk: held.desk, tasks: new NotedTasks() };
+  const result = await settle(call, hold, ports, backgroundOf());
   return { ...held, answer, result, isArmed: armed > 0 };
 }
 
@@ -62,8 +60,11 @@ async function settledCall(...args: Parameters<typeof run>) {
 
 it('a call that owes nothing passes unchanged, without a promise', () => {
   const call = answered();
-  const result = settle(call, unheld);
-  expect(result).toEqual(ok({ ...call, bytes: null, tap: null, costMicros: null }));
+  const ports = { desk: new NotedDesk(), tasks: new NotedTasks() };
+  const result = settle(call, unheld, ports, backgroundOf());
+  expect(result).toEqual(
+    ok({ ...call, bytes: null, tap: null, costMicros: null, taskState: null }),
+  );
   expect(call.answer.bodyUsed).toBe(false);
 });
 

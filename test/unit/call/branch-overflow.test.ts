@@ -9,7 +9,7 @@ import type { OverflowRoute } from '../../../src/domain/overflow/routes';
 import { perCall } from '../domain/pricing/prices';
 import { authorized, backgroundOf, catalogCall, scan, tenant } from './calls';
 import { capacityPorts, healthy, NotedCapacity, noOverflow } from './capacity-ports';
-import { NotedDesk } from './desk';
+import { NotedDesk, NotedTasks } from './desk';
 
 const route: OverflowRoute = {
   endpointId: 'vendor.search',
@@ -55,6 +55,7 @@ async function run(setting: Setting = {}) {
     ...capacityPorts(setting.capacity),
     desk,
     replayBodies: null,
+    tasks: new NotedTasks(),
     report: (event, facts) => void reports.push([event, facts]),
     overflow: {
       ...noOverflow,

@@ -221,6 +221,7 @@ export const reserved = (parts: Partial<ReservedCall> = {}): ReservedCall => ({
   ...authorized(parts),
   money: null,
   capacity: null,
+  task: null,
   ...parts,
 });
 
@@ -242,6 +243,7 @@ export const settled = (parts: Partial<SettledCall> = {}): SettledCall => ({
   ...answered(parts),
   tap: null,
   costMicros: null,
+  taskState: null,
   ...parts,
 });
 

@@ -38,7 +38,7 @@ import {
   NotedCapacity,
 } from './capacity-ports';
 import { near } from './catalog-ports';
-import { NotedDesk } from './desk';
+import { NotedDesk, NotedTasks } from './desk';
 
 const row: Partial<CatalogEndpoint> = { cost: perCall(70) };
 const twoAccounts = { accounts: [account(), account('b')] };
@@ -49,7 +49,7 @@ async function admit(known: KnownCapacity, catalog = paid(), key: string | null 
   const admitted = await admitCapacity(
     authorized({ catalog }),
     catalog,
-    key,
+    { key, task: null },
     capacityPorts(capacity),
     backgroundOf(),
   );
@@ -132,7 +132,12 @@ describe('stage 06 with an account that is out', () => {
   ) => {
     const capacity = new NotedCapacity({ view: locked('vendor') });
     const desk = new NotedDesk();
-    const ports = { ...capacityPorts(capacity, known), desk, replayBodies: null };
+    const ports = {
+      ...capacityPorts(capacity, known),
+      desk,
+      replayBodies: null,
+      tasks: new NotedTasks(),
+    };
     const result = await reserve(authorized({ catalog: paid(), ...parts }), ports, backgroundOf());
     return { result, desk, asked: capacity.asked };
   };

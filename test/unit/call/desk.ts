@@ -5,7 +5,9 @@
 import { Money, type MoneyParts } from '../../../src/call/money';
 import type { LedgerAddress } from '../../../src/domain/ledger/address';
 import type { EndOp, PlaceAnswer, PlaceOp } from '../../../src/domain/ledger/operations';
+import type { OpenTask } from '../../../src/domain/tasks/task';
 import type { FromLedger, LedgerDesk } from '../../../src/ports/ledger';
+import type { TaskDesk } from '../../../src/ports/tasks';
 import { perCall } from '../domain/pricing/prices';
 import { backgroundOf, entryOf } from './calls';
 
@@ -53,6 +55,28 @@ export class NotedDesk implements LedgerDesk {
   }
 }
 
+/** Tasks of a test: what was opened and what has ended. */
+export class NotedTasks implements TaskDesk {
+  readonly opened: OpenTask[] = [];
+  readonly closed: string[] = [];
+  /** What {@link open} answers, and what {@link find} finds. */
+  answer: Awaited<ReturnType<TaskDesk['open']>> = { outcome: 'opened' };
+  found: Awaited<ReturnType<TaskDesk['find']>> = null;
+
+  async open(_: LedgerAddress, task: OpenTask) {
+    this.opened.push(task);
+    return this.answer;
+  }
+
+  async find() {
+    return this.found;
+  }
+
+  ended(holdId: string): void {
+    this.closed.push(holdId);
+  }
+}
+
 /** An open hold of 100 micro-USD for a call that costs 70, and its owner. */
 export function moneyOf(parts: Partial<MoneyParts> = {}) {
   const desk = new NotedDesk();
@@ -60,6 +84,7 @@ export function moneyOf(parts: Partial<MoneyParts> = {}) {
   const money = new Money({
     desk,
     bodies: null,
+    tasks: new NotedTasks(),
     address,
     background,
     holdId: 'hld_1',

@@ -25,7 +25,7 @@ import {
 } from './calls';
 import { capacityPorts } from './capacity-ports';
 import { catalogPorts } from './catalog-ports';
-import { heldMoney, NotedDesk } from './desk';
+import { heldMoney, NotedDesk, NotedTasks } from './desk';
 import { asking, play, woken } from './road-world';
 
 const vendor = { accounts: [{ label: 'main', setting: 'VENDOR_KEY' }] };
@@ -79,7 +79,11 @@ it.each([
     const allowed = await authorize(resolved({ ...taken({ request: copy }), headers, catalog }));
     if (!allowed.ok) continue;
     const desk = new NotedDesk();
-    await reserve(allowed.value, { ...capacityPorts(), desk, replayBodies: null }, backgroundOf());
+    await reserve(
+      allowed.value,
+      { ...capacityPorts(), desk, replayBodies: null, tasks: new NotedTasks() },
+      backgroundOf(),
+    );
     expect(desk.places).toEqual([]);
   }
 });
@@ -146,11 +150,9 @@ it('a keyed success that costs nothing was executed: its key is not free', async
     cost: { kind: 'per_success', prices: [{ when: [], priceMicros: 70 }] },
   });
   const { money, desk } = heldMoney({ recordId: 'idm_1', endpoint, price });
-  await settle(answered({ money, answer: new Response(null, { status: 204 }) }), {
-    cancel: null,
-    arm: () => undefined,
-    armLater: () => undefined,
-  });
+  const hold = { cancel: null, arm: () => undefined, armLater: () => undefined };
+  const call = answered({ money, answer: new Response(null, { status: 204 }) });
+  await settle(call, hold, { desk, tasks: new NotedTasks() }, backgroundOf());
   expect(desk.last.map(([op]) => op)).not.toContain('free');
 });
 

@@ -16,7 +16,7 @@ import type { ReplayBodies } from '../../../src/ports/replay-bodies';
 import { backgroundOf, key, noCredentials, startMs, tenant, token, upstream } from './calls';
 import { capacityPorts, type NotedCapacity, noOverflow } from './capacity-ports';
 import { catalogPorts } from './catalog-ports';
-import { NotedDesk } from './desk';
+import { NotedDesk, NotedTasks } from './desk';
 
 export interface World {
   readonly surface?: Surface;
@@ -33,6 +33,7 @@ export interface World {
   /** The caller's own upstreams at the host of that row's provider. */
   readonly own?: readonly Upstream[];
   readonly desk?: NotedDesk;
+  readonly tasks?: NotedTasks;
   readonly capacity?: NotedCapacity;
   readonly replayBodies?: ReplayBodies;
   readonly send?: CallServices['send'];
@@ -86,6 +87,7 @@ export function play(world: World = {}, request = asking()) {
       watch: (call) => void watched.add(call),
       unwatch: (call) => void watched.delete(call),
     },
+    tasks: world.tasks ?? new NotedTasks(),
     desk: {
       place: (at, op) => note('place', desk.place(at, op)),
       end: (at, op) => note(op[0], desk.end(at, op)),

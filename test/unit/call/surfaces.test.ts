@@ -13,7 +13,7 @@ import { perCall } from '../domain/pricing/prices';
 import { entryOf, key, noCredentials, route, tenant, token, upstream } from './calls';
 import { capacityPorts, noOverflow } from './capacity-ports';
 import { catalogPorts } from './catalog-ports';
-import { NotedDesk } from './desk';
+import { NotedDesk, NotedTasks } from './desk';
 
 const sources = import.meta.glob<string>('../../../src/**/*.ts', {
   query: '?raw',
@@ -47,6 +47,7 @@ function world() {
       endNow: (at, ops) => note('record', desk.endNow(at, ops)),
     },
     replayBodies: null,
+    tasks: new NotedTasks(),
     sign: async () => new Uint8Array(32),
     config: {
       identify: () => note('identify', ok({ key: key(), tenant: view })),

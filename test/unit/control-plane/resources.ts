@@ -84,6 +84,15 @@ export async function makeMoney(
   await stub.topUp(`pay_${hold}`, 100);
   const claim = [record, 'prn_1', record, 'fingerprint'] as const;
   await stub.apply([], [['place', hold, 60, 'key_1', 5, ['team', 'a'], claim]]);
+  await stub.openTask({
+    holdId: hold,
+    provider: 'lab',
+    taskId: `job of ${hold}`,
+    endpointId: 'lab.submit',
+    account: 'primary',
+    deadlineMs: 60_000,
+    terms: '{}',
+  });
   await stub.apply([['unknown', record]], []);
   await runInDurableObject(stub, (_, { storage }) => {
     const insert = 'INSERT INTO review (hold_id, micros, at) VALUES (?, 7, ?)';

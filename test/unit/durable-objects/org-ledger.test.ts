@@ -149,4 +149,104 @@ describe('OrgLedger', () => {
     });
     expect(await stub.audit()).toMatchObject({ outcome: 'fault', seq: 2 });
   });
+
+  describe('a task', () => {
+    const hourMs = 3_600_000;
+    const open = (holdId: string, taskId = `job of ${holdId}`, deadlineMs = hourMs) => ({
+      holdId,
+      provider: 'lab',
+      taskId,
+      endpointId: 'lab.submit',
+      account: 'primary',
+      deadlineMs,
+      terms: '{}',
+    });
+    /** A ledger with a hold of 60 that is a task's. */
+    async function withTask(name: string): Promise<DurableObjectStub<OrgLedger>> {
+      const stub = ledger(name);
+      await stub.topUp('pay', 100);
+      await stub.apply([], [place('a', 60)]);
+      expect(await stub.openTask(open('a'))).toEqual({ outcome: 'opened' });
+      return stub;
+    }
+    const later = async (stub: DurableObjectStub<OrgLedger>, ms: number): Promise<void> => {
+      vi.setSystemTime(Date.now() + ms);
+      await runDurableObjectAlarm(stub);
+    };
+    const clean = async (stub: DurableObjectStub<OrgLedger>): Promise<void> =>
+      expect((await stub.audit()).outcome).toBe('clean');
+
+    it('is opened once: a repeat says the same, another hold learns that it is known', async () => {
+      const stub = await withTask('task repeat');
+      expect(await stub.openTask(open('a'))).toEqual({ outcome: 'opened' });
+      await stub.apply([], [place('b', 10)]);
+      expect(await stub.openTask(open('b', 'job of a'))).toEqual({ outcome: 'known' });
+      expect(await stub.openTask(open('c'))).toEqual({ outcome: 'not_open' });
+      expect(await stub.openTask(open('b', ''))).toEqual({ outcome: 'invalid', field: 'taskId' });
+      expect(await stub.tasks(null)).toHaveLength(1);
+      expect(await stub.task('other', 'job of a')).toBeNull();
+    });
+
+    it('keeps its hold alive until the deadline, restarts or not; then it is given up', async () => {
+      let stub = await withTask('task deadline');
+      for (let minutes = 0; minutes < 56; minutes += 8) {
+        await later(stub, 8 * 60_000);
+        expect((await stub.view()).heldMicros).toBe(60);
+        if (minutes === 24) {
+          await evictDurableObject(stub);
+          stub = ledger('task deadline');
+        }
+      }
+      await later(stub, 8 * 60_000);
+      expect(await stub.view()).toMatchObject({ heldMicros: 0, availableMicros: 100 });
+      expect(await stub.task('lab', 'job of a')).toMatchObject({
+        state: 'timed_out',
+        deadlineAtMs: startMs + hourMs,
+      });
+      expect(await stub.reviews(null)).toMatchObject([{ holdId: 'a', micros: 60 }]);
+      await clean(stub);
+    });
+
+    it('ends with its hold, once', async () => {
+      const stub = await withTask('task ends');
+      await stub.apply([['settle', 'a', 40, true]], []);
+      expect(await stub.task('lab', 'job of a')).toMatchObject({
+        state: 'settled',
+        heldMicros: 60,
+        closedAtMs: startMs,
+      });
+      await stub.apply([['release', 'a', 'task_failed']], []);
+      expect((await stub.task('lab', 'job of a'))?.state).toBe('settled');
+      await stub.apply([], [place('b', 10)]);
+      await stub.openTask(open('b'));
+      await stub.apply([['release', 'b', 'task_failed']], []);
+      expect((await stub.task('lab', 'job of b'))?.state).toBe('released');
+      expect(await stub.view()).toMatchObject({ availableMicros: 60, settledMicros: 40 });
+      await clean(stub);
+    });
+
+    it('that was given up and is paid for all the same is settled, and its review closed', async () => {
+      const stub = await withTask('task late');
+      await later(stub, hourMs + 1);
+      await later(stub, 121_000);
+      expect((await stub.task('lab', 'job of a'))?.state).toBe('timed_out');
+      await stub.apply([['settle', 'a', 40, true]], []);
+      expect((await stub.task('lab', 'job of a'))?.state).toBe('settled');
+      expect(await stub.reviews(null)).toMatchObject([{ closedBy: 'late_settle' }]);
+      await clean(stub);
+    });
+
+    it('that has ended is forgotten after thirty days', async () => {
+      const stub = await withTask('task kept');
+      await stub.apply([['settle', 'a', 40, true]], []);
+      for (const [days, count] of [
+        [29, 1],
+        [2, 0],
+      ] as const) {
+        await stub.apply([], [place(`later ${days}`, 1)]);
+        await later(stub, days * 24 * hourMs);
+        expect(await stub.tasks(null)).toHaveLength(count);
+      }
+    });
+  });
 });

@@ -47,6 +47,7 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
   ],
   [{ code: 'catalog.base_unapproved' }, 502, { blame: 'gateway' }],
   [{ code: 'catalog.websocket_not_metered' }, 400, {}],
+  [{ code: 'catalog.task_not_owned' }, 403, {}],
   [{ code: 'meta.invalid', pair: 2, reason: 'at_sign' }, 422, { pair: 2, reason: 'at_sign' }],
   [{ code: 'meta.invalid', pair: 0, reason: 'too_many' }, 422, { pair: 0, reason: 'too_many' }],
   [{ code: 'price.unknown', reason: 'no_price' }, 422, { reason: 'no_price' }],

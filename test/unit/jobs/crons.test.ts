@@ -25,10 +25,15 @@ function world({ down = false } = {}) {
     ran.push(`${job} ${scheduledAtMs}`);
     return false;
   };
+  const takeDue = async () => {
+    ran.push('tasks that are due');
+    return [];
+  };
   const wired = {
     env: { callRetentionMs: 1 },
     management: { ledgers: {} },
     sweepPorts: { nowMs: () => 0, store: { takeLease } },
+    taskPorts: { nowMs: () => 0, index: { takeDue } },
   } as unknown as Wired;
   const bindings = { DB: { prepare: statement } } as unknown as Bindings;
   const fire = (cron: string) =>
@@ -42,6 +47,7 @@ describe('a Cron', () => {
   it.each([
     ['*/5 * * * *', ['delete from calls', 'update ledgers']],
     ['7 * * * *', [`sweep ${scheduledTime}`]],
+    ['* * * * *', ['tasks that are due']],
   ])('%s runs its own jobs and no other', async (cron, jobs) => {
     const { ran, fire } = world();
     await fire(cron);
@@ -54,7 +60,7 @@ describe('a Cron', () => {
     expect(ran).toEqual(['delete from calls']);
   });
 
-  it.each(['* * * * *', '', 'toString', '__proto__'])(
+  it.each(['0 0 * * *', '', 'toString', '__proto__'])(
     'that nobody knows (%j) runs nothing and says so',
     async (cron) => {
       const lines = vi.spyOn(console, 'log').mockImplementation(() => undefined);

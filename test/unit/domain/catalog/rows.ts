@@ -42,6 +42,8 @@ export const endpoint = (parts: Partial<CatalogEndpoint> = {}): CatalogEndpoint 
   cost: { kind: 'free' },
   settlement: { basis: 'response', reported: null, fallbackMicros: null, reserveMicros: null },
   stripReportedCharge: false,
+  task: null,
+  taskId: null,
   rate: null,
   testRequest: null,
   priceNote: 'example, 2026-11-30',

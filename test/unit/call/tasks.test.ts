@@ -1,0 +1,213 @@
+/** Asynchronous tasks on the road: who may ask for one, which account answers, and what becomes of the money. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { err } from '../../../src/base/result';
+import { reserve } from '../../../src/call/06-reserve';
+import { settle } from '../../../src/call/09-settle';
+import type { Money } from '../../../src/call/money';
+import { type TaskRule, type TaskView, termsOf } from '../../../src/domain/tasks/task';
+import { account, answered, authorized, backgroundOf, catalogCall, entryOf, key } from './calls';
+import { capacityPorts } from './capacity-ports';
+import { moneyOf, NotedDesk, NotedTasks } from './desk';
+
+const rule: TaskRule = {
+  idAt: 'id',
+  poll: 'lab.look-at',
+  stateAt: 'status',
+  succeeded: ['succeeded'],
+  failed: ['failed'],
+  deadlineMs: 86_400_000,
+};
+const cost = { kind: 'per_success', prices: [{ when: [], priceMicros: 70 }] } as const;
+const price = { kind: 'per_success', priceMicros: 70 } as const;
+const settlement = {
+  basis: 'terminal',
+  reported: null,
+  fallbackMicros: null,
+  reserveMicros: null,
+} as const;
+const submitRow = entryOf({ cost, settlement, task: rule }).endpoint;
+
+const view = (parts: Partial<TaskView> = {}): TaskView => ({
+  holdId: 'hld_task',
+  provider: 'lab',
+  taskId: 'job-1',
+  endpointId: 'lab.submit',
+  account: 'primary',
+  state: 'pending',
+  heldMicros: 100,
+  terms: JSON.stringify(termsOf(rule, submitRow, price)),
+  openedAtMs: 0,
+  deadlineAtMs: 1,
+  closedAtMs: null,
+  ...parts,
+});
+
+const opened: Money[] = [];
+afterEach(() => {
+  for (const money of opened.splice(0)) money.abandon('test', false);
+});
+
+describe('a call about a task', () => {
+  const labels = ['primary', 'b'];
+  async function ask(
+    found: NotedTasks['found'],
+    options: { labels?: readonly string[]; callCap?: number } = {},
+  ) {
+    const tasks = new NotedTasks();
+    tasks.found = found;
+    const desk = new NotedDesk();
+    const accounts = (options.labels ?? labels).map((label) => account(label));
+    const catalog = catalogCall(
+      { cost: { kind: 'free' }, path: '/tasks/{id}', taskId: 'id' },
+      { accounts, callersQuery: 'a=1&id=job-1' },
+    );
+    const call = authorized({ catalog, key: key({ callCap: options.callCap ?? null }) });
+    const ports = { ...capacityPorts(), desk, replayBodies: null, tasks };
+    const result = await reserve(call, ports, backgroundOf());
+    if (result.ok && 'money' in result.value && result.value.money) opened.push(result.value.money);
+    return { result, desk };
+  }
+
+  it('of nobody, or of somebody else, is refused', async () => {
+    const { result, desk } = await ask(null);
+    expect(result).toEqual(err({ code: 'catalog.task_not_owned' }));
+    expect(desk.places).toEqual([]);
+  });
+
+  it.each(['ledger_busy', 'ledger_unavailable'] as const)('is refused by %s', async (outcome) => {
+    const { result } = await ask({ outcome, retryAfterMs: 7 });
+    expect(result).toEqual(err({ code: outcome, retryAfterMs: 7 }));
+  });
+
+  it.each([
+    ['primary', ['primary']],
+    ['b', ['b']],
+  ])('is answered by the account %s that works on it', async (label, expected) => {
+    const { result, desk } = await ask(view({ account: label }));
+    expect(result).toMatchObject({ ok: true, value: { money: null, task: { taskId: 'job-1' } } });
+    if (result.ok && 'capacity' in result.value)
+      expect(result.value.capacity?.accounts.map((one) => one.label)).toEqual(expected);
+    expect(desk.places).toEqual([]);
+  });
+
+  it('whose account is no longer configured is refused, and never moves to another', async () => {
+    const gone = await ask(view({ account: 'c' }));
+    expect(gone.result).toEqual(err({ code: 'platform_account_retired' }));
+    const alone = await ask(view({ account: 'c' }), { labels: ['primary'] });
+    expect(alone.result).toEqual(err({ code: 'platform_account_unavailable' }));
+  });
+
+  it('is counted where its key has a cap', async () => {
+    const { result, desk } = await ask(view(), { callCap: 5 });
+    expect(result).toMatchObject({ ok: true, value: { task: { taskId: 'job-1' } } });
+    expect(desk.places).toHaveLength(1);
+  });
+});
+
+describe('the money of a submission', () => {
+  async function submit(answer: NotedTasks['answer'], recordId: string | null = null) {
+    const tasks = new NotedTasks();
+    tasks.answer = answer;
+    const held = moneyOf({ endpoint: submitRow, price, tasks, recordId });
+    opened.push(held.money);
+    held.money.sent();
+    const hold = { cancel: null, arm: () => undefined, armLater: () => undefined };
+    const call = answered({
+      answer: Response.json({ id: 'job-1' }),
+      money: held.money,
+      account: 'b',
+    });
+    const result = await settle(call, hold, { desk: held.desk, tasks }, backgroundOf());
+    return { ...held, tasks, result };
+  }
+
+  it('belongs to the task as soon as the ledger has it', async () => {
+    const { money, desk, tasks, result } = await submit({ outcome: 'opened' });
+    expect(result).toMatchObject({ ok: true, value: { taskState: 'pending', costMicros: null } });
+    expect(tasks.opened).toMatchObject([
+      { holdId: 'hld_1', taskId: 'job-1', account: 'b', deadlineMs: rule.deadlineMs },
+    ]);
+    expect([money.isClosed, money.costMicros, desk.last]).toEqual([true, null, []]);
+    money.abandon('downstream.error', true);
+    expect(desk.last).toEqual([]);
+  });
+
+  it.each([
+    { outcome: 'known' },
+    { outcome: 'not_open' },
+    { outcome: 'ledger_unavailable', retryAfterMs: 1 },
+  ] as const)('is given back when the ledger says $outcome', async (answer) => {
+    const { desk, result } = await submit(answer);
+    expect(result).toMatchObject({ ok: true, value: { taskState: 'released' } });
+    expect(desk.last).toEqual([['release', 'hld_1', 'async_task_not_recorded']]);
+  });
+
+  it('of a key is recorded without a cost, and does not settle', async () => {
+    const { money, desk } = await submit({ outcome: 'opened' }, 'idm_1');
+    expect(money.isClosed).toBe(false);
+    await money.record({ status: 200, headers: [], bytes: new Uint8Array() });
+    expect(desk.last).toMatchObject([['record', 'idm_1', { costMicros: null }]]);
+    expect(money.isClosed).toBe(true);
+  });
+
+  it('of a key whose answer nobody gets leaves the key unknown, and the hold to its task', async () => {
+    const { money, desk } = await submit({ outcome: 'opened' }, 'idm_1');
+    money.abandon('internal.error', true);
+    expect(desk.last).toEqual([['unknown', 'idm_1']]);
+  });
+
+  it('of a key that the ledger did not take costs nothing, and its key is used', async () => {
+    const { money, desk } = await submit({ outcome: 'known' }, 'idm_1');
+    await money.record({ status: 200, headers: [], bytes: new Uint8Array() });
+    expect(desk.last).toMatchObject([
+      ['settle', 'hld_1', 0, true],
+      ['record', 'idm_1', { costMicros: 0 }],
+    ]);
+  });
+});
+
+describe('an answer about a task', () => {
+  async function poll(response: Response, task = view()) {
+    const [desk, tasks] = [new NotedDesk(), new NotedTasks()];
+    const hold = { cancel: null, arm: () => undefined, armLater: () => undefined };
+    const call = answered({ answer: response, task });
+    const result = await settle(call, hold, { desk, tasks }, backgroundOf());
+    return { desk, tasks, result };
+  }
+  const says = (status: string) => Response.json({ id: 'job-1', status });
+
+  it('that it succeeded settles its submission, and has the price', async () => {
+    const { desk, tasks, result } = await poll(says('succeeded'));
+    expect(desk.last).toEqual([['settle', 'hld_task', 70, true]]);
+    expect(tasks.closed).toEqual(['hld_task']);
+    expect(result).toMatchObject({ ok: true, value: { taskState: 'settled', costMicros: 70 } });
+  });
+
+  it('that it failed gives the hold back', async () => {
+    const { desk, result } = await poll(says('failed'));
+    expect(desk.last).toEqual([['release', 'hld_task', 'task_failed']]);
+    expect(result).toMatchObject({ ok: true, value: { taskState: 'released', costMicros: null } });
+  });
+
+  it('that it runs changes nothing', async () => {
+    const { desk, result } = await poll(says('running'));
+    expect(desk.last).toEqual([]);
+    expect(result).toMatchObject({ ok: true, value: { taskState: 'pending' } });
+  });
+
+  it.each(['settled', 'released', 'timed_out'] as const)(
+    'that has ended (%s) is not read',
+    async (state) => {
+      const response = says('succeeded');
+      const { desk, result } = await poll(response, view({ state }));
+      expect([desk.last, response.bodyUsed]).toEqual([[], false]);
+      expect(result).toMatchObject({ ok: true, value: { taskState: state, costMicros: null } });
+    },
+  );
+
+  it('that is no JSON is not read', async () => {
+    const response = new Response('done', { headers: { 'content-type': 'text/plain' } });
+    const { desk } = await poll(response);
+    expect([desk.last, response.bodyUsed]).toEqual([[], false]);
+  });
+});

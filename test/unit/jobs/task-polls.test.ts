@@ -1,0 +1,168 @@
+/** Task polls: when a task is asked for again, and that silence moves no money. */
+import { describe, expect, it } from 'vitest';
+import {
+  taskPollFirstMs,
+  taskPollPauseMsMax,
+  taskPollRetryMs,
+  taskPollStepMs,
+} from '../../../src/base/limits-money';
+import { err, ok, type Result } from '../../../src/base/result';
+import type { EndOp } from '../../../src/domain/ledger/operations';
+import { type TaskAnswer, type TaskView, termsOf } from '../../../src/domain/tasks/task';
+import { pollTasks, type TaskPollPorts } from '../../../src/jobs/task-polls';
+import type { CatalogEntry } from '../../../src/ports/catalog';
+import type { Ledger } from '../../../src/ports/ledger';
+import type { DueTask, TaskIndex } from '../../../src/ports/tasks';
+import { entryOf } from '../call/calls';
+
+const nowMs = 1_000_000;
+const pollEntry = entryOf(
+  { cost: { kind: 'free' }, taskId: 'id' },
+  { accounts: [{ label: 'main', setting: 'LAB_KEY' }] },
+);
+const rule = {
+  idAt: 'id',
+  poll: 'lab.look-at',
+  stateAt: 'status',
+  succeeded: ['succeeded'],
+  failed: ['failed'],
+  deadlineMs: 86_400_000,
+};
+const cost = { kind: 'per_success', prices: [] } as const;
+const settlement = {
+  basis: 'terminal',
+  reported: null,
+  fallbackMicros: null,
+  reserveMicros: null,
+} as const;
+const terms = termsOf(rule, { cost, settlement }, { kind: 'per_success', priceMicros: 60 });
+const pending: TaskView = {
+  holdId: 'hld_1',
+  provider: 'lab',
+  taskId: 'job-1',
+  endpointId: 'lab.submit',
+  account: 'primary',
+  state: 'pending',
+  heldMicros: 60,
+  terms: JSON.stringify(terms),
+  openedAtMs: 0,
+  deadlineAtMs: 2_000_000,
+  closedAtMs: null,
+};
+const due: DueTask = {
+  holdId: 'hld_1',
+  address: { ledgerTenantId: 'ten_1', homeRegion: null },
+  provider: 'lab',
+  taskId: 'job-1',
+  polls: 0,
+  failures: 0,
+};
+
+const says = (status: string, code = 200): Result<TaskAnswer, never> =>
+  ok({
+    status: code,
+    header: () => null,
+    bytes: new TextEncoder().encode(JSON.stringify({ status })),
+  });
+
+interface World {
+  readonly task?: Awaited<ReturnType<Ledger['task']>>;
+  readonly due?: DueTask;
+  readonly answer?: Awaited<ReturnType<TaskPollPorts['poller']['poll']>>;
+  readonly entry?: CatalogEntry | null;
+  readonly settings?: ReadonlyMap<string, string>;
+  readonly applied?: Awaited<ReturnType<Ledger['apply']>>;
+}
+
+async function run(world: World) {
+  const ends: EndOp[] = [];
+  const next: unknown[] = [];
+  const removed: string[] = [];
+  const asked: string[] = [];
+  const entry = world.entry === undefined ? pollEntry : world.entry;
+  const index: TaskIndex = {
+    add: async () => undefined,
+    takeDue: async () => [world.due ?? due],
+    next: async (_, when) => void next.push(when),
+    remove: async (id) => void removed.push(id),
+  };
+  const ledger = {
+    task: async () => (world.task === undefined ? pending : world.task),
+    apply: async (ops: readonly EndOp[]) => {
+      ends.push(...ops);
+      return world.applied ?? { outcome: 'applied', ends: [{ outcome: 'settled' }], places: [] };
+    },
+  } as unknown as Ledger;
+  const counts = await pollTasks(
+    {
+      index,
+      ledgers: { of: () => ledger },
+      catalog: { endpoint: async () => ok(entry) },
+      poller: {
+        poll: async ({ credential, taskId }) => {
+          asked.push(`${taskId} ${credential}`);
+          return world.answer ?? says('running');
+        },
+      },
+      settings: world.settings ?? new Map([['LAB_KEY', 'sk']]),
+      nowMs: () => nowMs,
+      report: () => undefined,
+    },
+    () => undefined,
+  );
+  return { counts, ends, next, removed, asked };
+}
+
+describe('a task that runs', () => {
+  it.each([0, 1, 2, 3, 9])('is asked for again after poll %i, later and later', async (polls) => {
+    const { next, ends } = await run({ due: { ...due, polls, failures: 3 } });
+    const waitMs = Math.min(taskPollFirstMs + (polls + 1) * taskPollStepMs, taskPollPauseMsMax);
+    expect(next).toEqual([{ atMs: nowMs + waitMs, polls: polls + 1, failures: 0 }]);
+    expect(ends).toEqual([]);
+  });
+});
+
+describe('a poll that is no evidence', () => {
+  const unanswered: readonly (readonly [string, World])[] = [
+    ['the vendor is unreachable', { answer: err('unreachable') }],
+    ['the vendor says no', { answer: says('succeeded', 503) }],
+    ['the ledger does not answer', { task: { outcome: 'ledger_unavailable', retryAfterMs: 1 } }],
+    ['the row is gone', { entry: null }],
+    ['the account has no credential', { settings: new Map() }],
+    [
+      'the ledger does not take the end',
+      { answer: says('succeeded'), applied: { outcome: 'ledger_busy', retryAfterMs: 1 } },
+    ],
+  ];
+  it.each(unanswered)('%s: again later, and the task stays', async (_, world) => {
+    const { next, removed, counts } = await run(world);
+    expect(next).toEqual([{ atMs: nowMs + taskPollRetryMs[0], polls: 0, failures: 1 }]);
+    expect([removed, counts.failed]).toEqual([[], 1]);
+  });
+
+  it.each([1, 2, 3, 8])('after %i failures waits longer, up to the longest', async (failures) => {
+    const { next } = await run({ due: { ...due, failures }, answer: err('late') });
+    const waitMs = taskPollRetryMs[Math.min(failures, 3)] ?? 0;
+    expect(next).toEqual([{ atMs: nowMs + waitMs, polls: 0, failures: failures + 1 }]);
+  });
+});
+
+describe('a task that has ended', () => {
+  it.each([
+    ['succeeded', ['settle', 'hld_1', 60, true]],
+    ['failed', ['release', 'hld_1', 'task_failed']],
+  ])('%s: its hold ends, and it leaves the list', async (status, end) => {
+    const { ends, removed, next } = await run({ answer: says(status) });
+    expect([ends, removed, next]).toEqual([[end], ['hld_1'], []]);
+  });
+
+  it.each([
+    ['is not in the ledger', null],
+    ['was settled', { ...pending, state: 'settled' as const }],
+    ['was given up', { ...pending, state: 'timed_out' as const }],
+    ['is another hold’s', { ...pending, holdId: 'hld_2' }],
+  ])('and %s is not asked for', async (_, task) => {
+    const { asked, removed, ends } = await run({ task });
+    expect([asked, removed, ends]).toEqual([[], ['hld_1'], []]);
+  });
+});
