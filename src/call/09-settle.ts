@@ -11,13 +11,13 @@ import { errorBodyDecodedBytesMax } from '../base/limits';
 import { meteredAnswerBytesMax, meteredAnswerWaitMs } from '../base/limits-money';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { primaryAccount } from '../domain/capacity/signal';
-import type { EndOp } from '../domain/ledger/operations';
 import { type Usage, usageOf } from '../domain/pricing/meters';
 import { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
 import { declaredLength } from '../domain/relay/request-target';
 import {
+  endOf,
   submissionOf,
   type TaskAnswer,
   type TaskState,
@@ -150,15 +150,13 @@ async function settleTask(
   const read = { bytes: bytes.value, tap: null } as const;
   if (verdict.kind === 'running')
     return ok(grow(call, { ...read, costMicros: null, taskState: task.state }));
-  const { micros, source } = verdict.charge;
-  const isPaid = source !== 'not_billable';
-  const end: EndOp = isPaid
-    ? ['settle', task.holdId, micros, true]
-    : ['release', task.holdId, 'task_failed'];
+  const end = endOf(task.holdId, verdict.charge);
   ports.desk.end(call.tenant.ledger, end, background);
   ports.tasks.ended(task.holdId, background);
+  const isPaid = end[0] === 'settle';
+  const costMicros = isPaid ? verdict.charge.micros : null;
   const taskState: TaskState = isPaid ? 'settled' : 'released';
-  return ok(grow(call, { ...read, costMicros: isPaid ? micros : null, taskState }));
+  return ok(grow(call, { ...read, costMicros, taskState }));
 }
 
 async function wholeBody(

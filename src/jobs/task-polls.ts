@@ -17,8 +17,13 @@ import {
 import { sideBySide } from '../base/side-by-side';
 import { accountSetting } from '../domain/capacity/accounts';
 import { primaryAccount } from '../domain/capacity/signal';
-import type { EndOp } from '../domain/ledger/operations';
-import { type TaskAnswer, type TaskTerms, type TaskView, verdictOf } from '../domain/tasks/task';
+import {
+  endOf,
+  type TaskAnswer,
+  type TaskTerms,
+  type TaskView,
+  verdictOf,
+} from '../domain/tasks/task';
 import type { Catalog, CatalogEntry } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { Ledgers } from '../ports/ledger';
@@ -86,12 +91,10 @@ async function outcomeOf(
   if (answer === null) return 'failed';
   const verdict = verdictOf(terms, answer, task.heldMicros);
   if (verdict.kind === 'running') return isAnswered(answer) ? 'running' : 'failed';
-  const { micros, source } = verdict.charge;
-  const isPaid = source !== 'not_billable';
-  const end: EndOp = isPaid ? ['settle', holdId, micros, true] : ['release', holdId, 'task_failed'];
+  const end = endOf(holdId, verdict.charge);
   const applied = await ledger.apply([end], []);
   if (applied.outcome !== 'applied') return 'failed';
-  return isPaid ? 'settled' : 'released';
+  return end[0] === 'settle' ? 'settled' : 'released';
 }
 
 /** A vendor that says no is asked less and less often. */

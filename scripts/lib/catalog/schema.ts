@@ -9,7 +9,7 @@ import type { BaseUrl, Provider, ProviderBinding } from '../../../src/domain/cat
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';
 import { parseTarget } from '../../../src/domain/egress/target-url.ts';
 import { encodeQueryPart } from '../../../src/domain/relay/query.ts';
-import type { TaskRule } from '../../../src/domain/tasks/task.ts';
+import type { TaskRule } from '../../../src/domain/tasks/rule.ts';
 import { balanceSchema, balanceTarget, rateSchema, settingName } from './balance-schema.ts';
 import { type EndpointRow, endpointSchema, grantMethod, providerSlug } from './endpoint-schema.ts';
 

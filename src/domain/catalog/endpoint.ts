@@ -7,7 +7,7 @@
 import { catalogIdCharsMax } from '../../base/limits-money';
 import type { DeclaredRate } from '../capacity/operations';
 import type { Cost, Settlement } from '../pricing/price';
-import type { TaskRule } from '../tasks/task';
+import type { TaskRule } from '../tasks/rule';
 
 /** How a caller was allowed in at the vendor; separates two providers on one host (digest A6). */
 export type GrantMethod = 'api_key' | 'oauth_user' | 'oauth_app' | 'service_account';

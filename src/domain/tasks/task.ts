@@ -7,24 +7,12 @@
  */
 import { pathOf, readJson, readPath } from '../../base/json-path';
 import { ledgerIdCharsMax, taskIdCharsMax, taskTermsCharsMax } from '../../base/limits-money';
+import type { EndOp } from '../ledger/operations';
 import { type Charge, charge, reportedCharge } from '../pricing/charge';
 import type { FrozenPrice } from '../pricing/estimate';
 import { usageOf, usagePlan } from '../pricing/meters';
 import type { Cost, Settlement } from '../pricing/price';
-
-/** How the answers of a submission and of its polls are read; part of a catalog row. Paths are those of `base/json-path.ts`. */
-export interface TaskRule {
-  /** Where the submission's answer names the task. */
-  readonly idAt: string;
-  /** Catalog id of the row that polls it. */
-  readonly poll: string;
-  /** Where both say how it goes. */
-  readonly stateAt: string;
-  readonly succeeded: readonly string[];
-  readonly failed: readonly string[];
-  /** From the submission on, milliseconds: later it is given up. */
-  readonly deadlineMs: number;
-}
+import type { TaskRule } from './rule';
 
 /** How a task will be priced, frozen when it was submitted: a catalog that changes meanwhile changes nothing of it. */
 export interface TaskTerms {
@@ -136,6 +124,10 @@ export function verdictOf(terms: TaskTerms, answer: TaskAnswer, heldMicros: numb
   if (!terms.rule.failed.includes(state)) return { kind: 'running' };
   return { kind: 'ended', charge: failureCharge(terms, answer, document) };
 }
+
+/** How the hold of a task ends. */
+export const endOf = (holdId: string, { micros, source }: Charge): EndOp =>
+  source === 'not_billable' ? ['release', holdId, 'task_failed'] : ['settle', holdId, micros, true];
 
 const isSuccess = ({ status }: TaskAnswer): boolean => status >= 200 && status < 300;
 
