@@ -4,18 +4,19 @@
  * Promises: a vendor's id stands for one hold; a task is pending exactly as long as its hold is open. Called inside the core's transaction.
  */
 import { taskKeptMs } from '../../src/base/limits-money';
+import { IdMap } from '../../src/domain/ledger/id-map';
 import type { OpenTask, TaskState, TaskView } from '../../src/domain/tasks/task';
 import { integer, integerOrNull, type LedgerSql, type Slice, type SqlRow, text } from './storage';
 
 export class TaskStore {
   readonly #sql: LedgerSql;
   /** Deadlines of the pending ones by hold, epoch milliseconds. */
-  readonly #pending: Map<string, number>;
+  readonly #pending: IdMap<number>;
 
   constructor(sql: LedgerSql) {
     this.#sql = sql;
     const rows = sql.exec("SELECT hold_id, deadline FROM task WHERE state = 'pending'").toArray();
-    this.#pending = new Map(rows.map((row) => [text(row, 'hold_id'), integer(row, 'deadline')]));
+    this.#pending = new IdMap(rows.map((row) => [text(row, 'hold_id'), integer(row, 'deadline')]));
   }
 
   /** Whether a hold waits for a task. */
@@ -62,7 +63,8 @@ export class TaskStore {
 
   /** Its hold has ended. */
   close(holdId: string, state: Exclude<TaskState, 'pending'>, nowMs: number): void {
-    if (!this.#pending.delete(holdId)) return;
+    if (!this.#pending.has(holdId)) return;
+    this.#pending.delete(holdId);
     this.#sql.exec(
       'UPDATE task SET state = ?, closed_at = ? WHERE hold_id = ?',
       state,
