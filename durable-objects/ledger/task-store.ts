@@ -21,7 +21,7 @@ export class TaskStore {
 
   /** Whether a hold waits for a task. */
   isPending(holdId: string): boolean {
-    return this.#pending.has(holdId);
+    return this.#pending.size > 0 && this.#pending.has(holdId);
   }
 
   /** Whether a hold waits for a task that has time left. */
@@ -63,7 +63,7 @@ export class TaskStore {
 
   /** Its hold has ended. */
   close(holdId: string, state: Exclude<TaskState, 'pending'>, nowMs: number): void {
-    if (!this.#pending.has(holdId)) return;
+    if (!this.isPending(holdId)) return;
     this.#pending.delete(holdId);
     this.#sql.exec(
       'UPDATE task SET state = ?, closed_at = ? WHERE hold_id = ?',
