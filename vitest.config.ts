@@ -3,12 +3,15 @@ import { defineConfig } from 'vitest/config';
 import { publicSuffixesForVite } from './scripts/lib/public-suffixes.ts';
 import { testBindings } from './test/support/test-env.ts';
 
-/** A project inside the real runtime; `stores` files start with a migrated, empty D1 each, which pure rules need not wait for. */
+/** A project inside the real runtime. */
 const insideWorkerd = (
   name: string,
-  include: string[],
-  exclude: string[],
-  setupFiles: string[],
+  test: {
+    readonly include: string[];
+    readonly exclude?: string[];
+    readonly setupFiles?: string[];
+    readonly isolate?: boolean;
+  },
 ) => ({
   plugins: [
     publicSuffixesForVite,
@@ -27,7 +30,7 @@ const insideWorkerd = (
       },
     })),
   ],
-  test: { name, include, exclude, setupFiles },
+  test: { name, ...test },
 });
 
 const storeTests = [
@@ -39,8 +42,16 @@ const storeTests = [
 export default defineConfig({
   test: {
     projects: [
-      insideWorkerd('rules', ['test/{unit,property}/**/*.test.ts'], storeTests, []),
-      insideWorkerd('stores', storeTests, [], ['./test/support/apply-migrations.ts']),
+      // Pure rules share one isolate; every file of `stores` has its own, with a migrated, empty D1.
+      insideWorkerd('rules', {
+        include: ['test/{unit,property}/**/*.test.ts'],
+        exclude: storeTests,
+        isolate: false,
+      }),
+      insideWorkerd('stores', {
+        include: storeTests,
+        setupFiles: ['./test/support/apply-migrations.ts'],
+      }),
       {
         test: {
           name: 'sockets',
