@@ -8,7 +8,7 @@ import { ledgerAuditRowsMax } from '../../src/base/limits-money';
 import { type LedgerState, takeSnapshot } from '../../src/domain/ledger/state';
 import type { AuditStep } from '../../src/domain/ledger/views';
 import type { Journal } from './journal';
-import { integer, type LedgerSql } from './storage';
+import { integer, type LedgerSql, text } from './storage';
 
 export class Audit {
   readonly #journal: Journal;
@@ -58,6 +58,10 @@ export class Audit {
     const paidIn = memory.grantedMicros + memory.toppedUpMicros;
     if (integer(credits, 'micros') !== paidIn) {
       throw new AssertionError('the list of grants and top-ups differs from the books');
+    }
+    const pending = this.#sql.exec("SELECT hold_id FROM task WHERE state = 'pending'").toArray();
+    if (pending.some((row) => !memory.open.has(text(row, 'hold_id')))) {
+      throw new AssertionError('a task is pending whose hold has ended');
     }
   }
 }

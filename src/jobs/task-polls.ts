@@ -13,6 +13,7 @@ import {
   taskPollStepMs,
   taskPollsMax,
   taskPollsTogetherMax,
+  taskPollWaitMs,
 } from '../base/limits-money';
 import { sideBySide } from '../base/side-by-side';
 import { accountSetting } from '../domain/capacity/accounts';
@@ -40,18 +41,22 @@ export interface TaskPollPorts {
   readonly report: (event: string, facts: Readonly<Record<string, string>>) => void;
 }
 
-/** What came of one task. `failed`: nobody answered; `gone`: it had ended before. */
-export type PollOutcome = 'running' | 'settled' | 'released' | 'failed' | 'gone';
+/** What came of one task. `failed`: nobody answered; `gone`: it had ended before; `left`: for the next firing. */
+export type PollOutcome = 'running' | 'settled' | 'released' | 'failed' | 'gone' | 'left';
 
 /** Polls what is due; gives how often each outcome came. Throws when the index does not answer. */
 export async function pollTasks(
   ports: TaskPollPorts,
   background: Background,
 ): Promise<Readonly<Record<PollOutcome, number>>> {
-  const due = await ports.index.takeDue(ports.nowMs(), taskPollsMax, taskPollLeaseMs);
-  const counts = { running: 0, settled: 0, released: 0, failed: 0, gone: 0 };
+  const startedAtMs = ports.nowMs();
+  const due = await ports.index.takeDue(startedAtMs, taskPollsMax, taskPollLeaseMs);
+  // A poll that begins later would outlive the lease, and another firing would poll beside it.
+  const lastAtMs = startedAtMs + taskPollLeaseMs - taskPollWaitMs;
+  const counts = { running: 0, settled: 0, released: 0, failed: 0, gone: 0, left: 0 };
   await sideBySide(due, taskPollsTogetherMax, async (task) => {
-    counts[await polled(ports, task, background)] += 1;
+    const outcome = ports.nowMs() > lastAtMs ? 'left' : await polled(ports, task, background);
+    counts[outcome] += 1;
   });
   return counts;
 }
@@ -60,7 +65,7 @@ async function polled(
   ports: TaskPollPorts,
   task: DueTask,
   background: Background,
-): Promise<PollOutcome> {
+): Promise<Exclude<PollOutcome, 'left'>> {
   const { index, nowMs } = ports;
   const { holdId, polls } = task;
   const outcome = await outcomeOf(ports, task, background);
@@ -81,7 +86,7 @@ async function outcomeOf(
   ports: TaskPollPorts,
   { address, provider, taskId, holdId }: DueTask,
   background: Background,
-): Promise<PollOutcome> {
+): Promise<Exclude<PollOutcome, 'left'>> {
   const ledger = ports.ledgers.of(address);
   const task = await ledger.task(provider, taskId);
   if (task !== null && 'outcome' in task) return 'failed';

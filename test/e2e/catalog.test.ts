@@ -42,6 +42,34 @@ const balance = `balance:
   confidence: exact
 `;
 
+/** A row that submits a task; `poll` tells how it goes. */
+const submit = (other: { poll?: string; failed?: string; cost?: string; task?: string } = {}) => {
+  const { poll: polls = 'look', failed = '[failed]', task } = other;
+  const cost = other.cost ?? '{ kind: per_success, prices: [{ price_micros: 1 }] }';
+  const rule = `    task: { id: id, poll: ${polls}, state: status, succeeded: [done], failed: ${failed} }\n`;
+  return `endpoints:
+  - name: submit
+    capability: web.task
+    summary: Submit
+    method: POST
+    path: /tasks
+    platform_auth: account
+    cost: ${cost}
+    settlement: { basis: terminal }
+${task ?? rule}`;
+};
+const poll = (more = ''): string => `  - name: look
+    capability: web.state
+    summary: Look
+    method: GET
+    path: '/tasks/{id}'
+    task_id: id
+    platform_auth: account
+    cost: { kind: free }
+    parameters:
+      - { in: path, name: id, type: string }
+${more === '' ? '' : `      - ${more}\n`}`;
+
 const read = (text: string, name = 'catalog/vendor.yaml') => readSources([{ name, text }], policy);
 const faults = (text: string): string[] => {
   const result = read(text);
@@ -56,6 +84,7 @@ const files = (text: string) => {
 describe('a fault of a file', () => {
   it('has none when there is none', () => {
     expect(faults(head + row)).toEqual([]);
+    expect(faults(head + account + submit() + poll())).toEqual([]);
   });
 
   it.each<[string, string, string]>([
@@ -126,6 +155,52 @@ describe('a fault of a file', () => {
       'anonymous that is not free',
       `${head}anonymous: true\n${row.replace('{ kind: free }', '{ kind: per_call, prices: [{ price_micros: 1 }] }')}    platform_auth: anonymous\n`,
       '12:5 endpoints.0.cost must be free where platform_auth is anonymous',
+    ],
+    [
+      'a terminal basis without a task',
+      head + account + submit({ task: '' }),
+      '7:5 endpoints.0.task belongs to settlement.basis terminal, and the other way round',
+    ],
+    [
+      'a task whose poll is no row',
+      head + account + submit({ poll: 'nowhere' }) + poll(),
+      '15:5 endpoints.0.task names a poll that is no row of this file',
+    ],
+    [
+      'a poll without a task_id',
+      head + account + submit() + poll().replace('    task_id: id\n', ''),
+      '15:5 endpoints.0.task names a poll that is no GET on the account with a task_id',
+    ],
+    [
+      'a poll that needs more than the id',
+      head + account + submit() + poll('{ in: query, name: q, type: string, required: true }'),
+      '15:5 endpoints.0.task names a poll that needs more than the id',
+    ],
+    [
+      'a task_id that is not in the path',
+      head + account + submit() + poll().replace('task_id: id', 'task_id: other'),
+      '21:5 endpoints.1.task_id is no placeholder of the path',
+    ],
+    [
+      'a task that costs when it is submitted',
+      head +
+        account +
+        submit({ cost: '{ kind: per_call, prices: [{ price_micros: 1 }] }' }) +
+        poll(),
+      '13:5 endpoints.0.cost must be per_success, per_result or usage where there is a task',
+    ],
+    [
+      'a state that is success and failure',
+      head + account + submit({ failed: '[done]' }) + poll(),
+      '15:5 endpoints.0.task has a state that is both succeeded and failed',
+    ],
+    [
+      'a poll that costs',
+      head +
+        account +
+        submit() +
+        poll().replace('{ kind: free }', '{ kind: per_call, prices: [{ price_micros: 1 }] }'),
+      '23:5 endpoints.1.cost must be free where there is a task_id',
     ],
     [
       'bounds without an account',

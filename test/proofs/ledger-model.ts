@@ -57,6 +57,9 @@ const answersWanted = [
   'free: freed',
   'free: record_closed',
   'unknown: marked_unknown',
+  'task: opened',
+  'task: known',
+  'task: not_open',
 ];
 
 interface Options {

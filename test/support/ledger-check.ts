@@ -14,6 +14,7 @@ import type {
   RecordView,
   Review,
 } from '../../src/domain/ledger/views.ts';
+import type { OpenTaskAnswer, TaskView } from '../../src/domain/tasks/task.ts';
 import { type Call, type Step, startMs } from './ledger-history.ts';
 import { LedgerModel } from './ledger-model.ts';
 import { holds, same } from './proof.ts';
@@ -30,6 +31,7 @@ export interface Lists {
   readonly holds: readonly HoldView[];
   readonly records: readonly RecordView[];
   readonly reviews: readonly Review[];
+  readonly tasks: readonly TaskView[];
 }
 
 /** Answers that say that something happened; their operations, repeated, must get them again. */
@@ -88,6 +90,13 @@ export class Checker {
       [...model.reviews].sort().map(([id, r]) => [id, r.micros, r.closed]),
       'reviews',
     );
+    same(
+      lists.tasks.map((task) => [task.holdId, task.taskId, task.state, task.deadlineAtMs]),
+      model.tasks
+        .toSorted((a, b) => byId(a.hold, b.hold))
+        .map((task) => [task.hold.id, task.taskId, model.taskState(task), task.deadlineAtMs]),
+      'tasks',
+    );
     this.#checkJournal();
   }
 
@@ -112,6 +121,10 @@ export class Checker {
         break;
       case 'configure':
         same(answer, model.configure(step.config), 'answer to configure');
+        break;
+      case 'task':
+        same(answer, model.openTask(step.task), 'answer to a task');
+        this.seen.add(`task: ${(answer as OpenTaskAnswer).outcome}`);
         break;
       case 'wait':
         break;

@@ -5,6 +5,7 @@
 import type { Budget, LedgerConfig } from '../../src/domain/ledger/config.ts';
 import type { EndOp, PlaceOp, RecordedAnswer, Tags } from '../../src/domain/ledger/operations.ts';
 import type { Resolution } from '../../src/domain/ledger/views.ts';
+import type { OpenTask } from '../../src/domain/tasks/task.ts';
 
 /** One object call. */
 export interface Call {
@@ -25,6 +26,8 @@ export type Step =
       readonly kind: CreditKind;
       readonly micros: number;
     }
+  /** A submission leaves its hold to a task. */
+  | { readonly do: 'task'; readonly task: OpenTask }
   | { readonly do: 'configure'; readonly config: LedgerConfig }
   | { readonly do: 'wait'; readonly ms: number }
   /** The alarm runs, early or late, `times` times. */
@@ -103,7 +106,8 @@ class Maker {
   #next(): Step[] {
     const random = this.#random;
     const dice = random.below(100);
-    if (dice < 56) return [this.#apply()];
+    if (dice < 52) return [this.#apply()];
+    if (dice < 56) return [this.#task()];
     if (dice < 60) return [{ do: 'die', call: this.#call(), statement: random.below(7) }];
     if (dice < 64) return [{ do: 'lose_answer', call: this.#call() }];
     if (dice < 70) return [this.#credit(1 + random.below(60))];
@@ -150,6 +154,22 @@ class Maker {
         budgets: dimensions.map((dimension) => this.#budget(dimension)),
       },
     };
+  }
+
+  #task(): Step {
+    const random = this.#random;
+    this.#forget();
+    const holdId = this.#holds.length === 0 ? 'hld_never' : random.of(this.#holds).value.id;
+    const task = {
+      holdId,
+      provider: 'lab',
+      taskId: random.chance(50) ? `job of ${holdId}` : `job ${random.below(2)}`,
+      endpointId: 'lab.submit',
+      account: 'primary',
+      deadlineMs: random.of([60_000, 300_000, 3_600_000, 86_400_000]),
+      terms: '{}',
+    };
+    return { do: 'task', task };
   }
 
   #budget(dimension: string): Budget {

@@ -23,6 +23,7 @@ import type {
   Resolution,
   ResolveAnswer,
 } from '../../src/domain/ledger/views.ts';
+import type { OpenTask, OpenTaskAnswer, TaskState } from '../../src/domain/tasks/task.ts';
 import { type Coin, Coins } from './ledger-coins.ts';
 
 const leaseMs = 120_000;
@@ -54,6 +55,13 @@ interface ModelHold {
   lateMicros: number | null;
 }
 
+/** How its task stands is how its hold does. */
+interface ModelTask {
+  readonly hold: ModelHold;
+  readonly taskId: string;
+  readonly deadlineAtMs: number;
+}
+
 interface ModelRecord {
   readonly id: string;
   readonly holdId: string;
@@ -79,6 +87,7 @@ export class LedgerModel {
   nowMs = 0;
   readonly holds: ModelHold[] = [];
   readonly records: ModelRecord[] = [];
+  readonly tasks: ModelTask[] = [];
   readonly charges: Charge[] = [];
   /** Holds that expired, and whether a late settlement answered the question. */
   readonly reviews = new Map<string, { micros: number; closed: boolean }>();
@@ -303,10 +312,37 @@ export class LedgerModel {
   /** The alarm ran. */
   due(): void {
     for (const hold of this.#byLease().filter((h) => h.leaseUntilMs <= this.nowMs)) {
+      const task = this.tasks.find((one) => one.hold === hold);
+      if (task !== undefined && task.deadlineAtMs > this.nowMs) {
+        this.#lease(hold);
+        hold.graced = false;
+        continue;
+      }
       hold.ending = 'expired';
       this.#charge(0, hold.tags, hold.coins);
       this.reviews.set(hold.id, { micros: hold.micros, closed: false });
     }
+  }
+
+  // ── tasks ──
+
+  openTask({ holdId, taskId, deadlineMs }: OpenTask): OpenTaskAnswer {
+    const mine = this.tasks.some(({ hold }) => hold.id === holdId);
+    if (mine) return { outcome: 'opened' };
+    if (this.tasks.some((one) => one.taskId === taskId)) return { outcome: 'known' };
+    const hold = this.open().find(({ id }) => id === holdId);
+    if (hold === undefined) return { outcome: 'not_open' };
+    this.tasks.push({ hold, taskId, deadlineAtMs: this.nowMs + deadlineMs });
+    this.#lease(hold);
+    hold.graced = false;
+    return { outcome: 'opened' };
+  }
+
+  /** How a task stands. */
+  taskState({ hold }: ModelTask): TaskState {
+    if (hold.ending === null) return 'pending';
+    if (hold.ending === 'settled' || hold.lateMicros !== null) return 'settled';
+    return hold.ending === 'released' ? 'released' : 'timed_out';
   }
 
   /** The object lost its memory and started again. */

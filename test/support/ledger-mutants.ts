@@ -17,6 +17,7 @@ const blocks = 'src/domain/ledger/blocks.ts';
 const caps = 'src/domain/ledger/caps.ts';
 const holds = 'src/domain/ledger/holds.ts';
 const records = 'src/domain/ledger/records.ts';
+const tasks = 'durable-objects/ledger/task-store.ts';
 const tally = 'src/domain/ledger/tally.ts';
 const transitions = 'src/domain/ledger/transitions.ts';
 
@@ -188,6 +189,30 @@ export const mutants: readonly Mutant[] = [
     file: records,
     find: "row.state === 'claimed' || row.state === 'unknown'",
     replace: "row.state !== 'resolved'",
+  },
+  {
+    name: 'the hold of a task ends with its lease',
+    file: tasks,
+    find: '(this.#pending.get(holdId) ?? 0) > nowMs',
+    replace: '(this.#pending.get(holdId) ?? 0) < 0',
+  },
+  {
+    name: 'a task is never given up',
+    file: tasks,
+    find: '(this.#pending.get(holdId) ?? 0) > nowMs',
+    replace: '(this.#pending.get(holdId) ?? 0) > 0',
+  },
+  {
+    name: 'one task stands for two holds',
+    file: turn,
+    find: 'tasks.ofHold(task.holdId) ?? tasks.ofId(task.provider, task.taskId)',
+    replace: 'tasks.ofHold(task.holdId)',
+  },
+  {
+    name: 'a task runs on though its hold has ended',
+    file: turn,
+    find: "this.#memory.tasks.close(id, 'settled', this.nowMs);",
+    replace: '',
   },
   {
     name: 'an old configuration replaces a new one',

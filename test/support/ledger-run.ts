@@ -40,7 +40,8 @@ class Driven {
   lists(nowMs: number): Lists {
     const core = this.#core;
     const records = core.records(null, nowMs);
-    return { holds: core.holds(null), records, reviews: core.reviews(null) };
+    const [holds, tasks] = [core.holds(null), core.tasks(null)];
+    return { holds, records, reviews: core.reviews(null), tasks };
   }
 
   #do(step: Step, nowMs: number): unknown {
@@ -58,6 +59,8 @@ class Driven {
         return step.kind === 'purchased'
           ? core.topUp(step.id, step.micros, nowMs)
           : core.grant(step.id, step.kind, step.micros, nowMs);
+      case 'task':
+        return core.openTask(step.task, nowMs);
       case 'configure':
         return core.configure(step.config, nowMs);
       case 'wait':

@@ -53,6 +53,8 @@ async function run(stub: Stub, step: Step): Promise<unknown> {
       return step.kind === 'purchased'
         ? stub.topUp(step.id, step.micros)
         : stub.grant(step.id, step.kind, step.micros);
+    case 'task':
+      return stub.openTask(step.task);
     case 'configure':
       return stub.configure(step.config);
     case 'alarm':
@@ -82,6 +84,7 @@ const single = new Set<Step['do']>([
   'die',
   'lose_answer',
   'credit',
+  'task',
   'configure',
   'resolve',
 ]);
@@ -110,8 +113,13 @@ async function history(env: Env, seed: number): Promise<unknown> {
     if (step.do === 'lose_answer' || step.do === 'restart') await restart();
     seen.push(await see(stub, step));
   }
-  const [holds, records, reviews] = [stub.holds(null), stub.records(null), stub.reviews(null)];
-  return { seen, lists: { holds: await holds, records: await records, reviews: await reviews } };
+  const lists = {
+    holds: await stub.holds(null),
+    records: await stub.records(null),
+    reviews: await stub.reviews(null),
+    tasks: await stub.tasks(null),
+  };
+  return { seen, lists };
 }
 
 /** 200 calls of 60 at once on a balance of 100, through as many stubs. */

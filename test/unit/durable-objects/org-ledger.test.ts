@@ -236,6 +236,15 @@ describe('OrgLedger', () => {
       await clean(stub);
     });
 
+    it('that is pending though its hold has ended is a fault of the books', async () => {
+      const stub = await withTask('task fault');
+      await stub.apply([['settle', 'a', 40, true]], []);
+      await runInDurableObject(stub, (_, { storage }) => {
+        storage.sql.exec("UPDATE task SET state = 'pending'");
+      });
+      expect(await stub.audit()).toMatchObject({ outcome: 'fault' });
+    });
+
     it('that has ended is forgotten after thirty days', async () => {
       const stub = await withTask('task kept');
       await stub.apply([['settle', 'a', 40, true]], []);

@@ -1,10 +1,13 @@
 /** Task polls: when a task is asked for again, and that silence moves no money. */
 import { describe, expect, it } from 'vitest';
 import {
+  taskDeadlineMs,
   taskPollFirstMs,
+  taskPollLeaseMs,
   taskPollPauseMsMax,
   taskPollRetryMs,
   taskPollStepMs,
+  taskPollWaitMs,
 } from '../../../src/base/limits-money';
 import { err, ok, type Result } from '../../../src/base/result';
 import type { EndOp } from '../../../src/domain/ledger/operations';
@@ -66,6 +69,8 @@ const says = (status: string, code = 200): Result<TaskAnswer, never> =>
   });
 
 interface World {
+  /** What the clock says, look by look; the last one stays. */
+  readonly clock?: readonly number[];
   readonly task?: Awaited<ReturnType<Ledger['task']>>;
   readonly due?: DueTask;
   readonly answer?: Awaited<ReturnType<TaskPollPorts['poller']['poll']>>;
@@ -77,6 +82,8 @@ interface World {
 async function run(world: World) {
   const ends: EndOp[] = [];
   const next: unknown[] = [];
+  const clock = [...(world.clock ?? [nowMs])];
+  const now = (): number => (clock.length > 1 ? (clock.shift() ?? 0) : (clock[0] ?? 0));
   const removed: string[] = [];
   const asked: string[] = [];
   const entry = world.entry === undefined ? pollEntry : world.entry;
@@ -105,13 +112,20 @@ async function run(world: World) {
         },
       },
       settings: world.settings ?? new Map([['LAB_KEY', 'sk']]),
-      nowMs: () => nowMs,
+      nowMs: now,
       report: () => undefined,
     },
     () => undefined,
   );
   return { counts, ends, next, removed, asked };
 }
+
+it('the times are those of digest A15: 30 s, 10 s more each, 60 s at most; 2, 4, 8, 15 min; a day', () => {
+  const times = [taskPollFirstMs, taskPollStepMs, taskPollPauseMsMax, taskPollLeaseMs];
+  expect(times).toEqual([30_000, 10_000, 60_000, 60_000]);
+  expect(taskPollRetryMs).toEqual([120_000, 240_000, 480_000, 900_000]);
+  expect(taskDeadlineMs).toBe(86_400_000);
+});
 
 describe('a task that runs', () => {
   it.each([0, 1, 2, 3, 9])('is asked for again after poll %i, later and later', async (polls) => {
@@ -145,6 +159,14 @@ describe('a poll that is no evidence', () => {
     const waitMs = taskPollRetryMs[Math.min(failures, 3)] ?? 0;
     expect(next).toEqual([{ atMs: nowMs + waitMs, polls: 0, failures: failures + 1 }]);
   });
+});
+
+it('a task whose turn comes when the lease is nearly over is left for the next firing', async () => {
+  const lateMs = nowMs + taskPollLeaseMs - taskPollWaitMs;
+  const inTime = await run({ clock: [nowMs, lateMs] });
+  expect([inTime.asked.length, inTime.counts.left]).toEqual([1, 0]);
+  const late = await run({ clock: [nowMs, lateMs + 1] });
+  expect([late.asked, late.counts.left, late.next, late.removed]).toEqual([[], 1, [], []]);
 });
 
 describe('a task that has ended', () => {
