@@ -28,9 +28,7 @@ export const ledgerBudgetValuesMax = 10_000;
 export const taskIdCharsMax = 512;
 /** What is kept of a task's price and rule, characters of JSON: meters and paths of one catalog row. */
 export const taskTermsCharsMax = 64 * 1024;
-/** Life of an asynchronous task, milliseconds, where its row says nothing else (digest A15). */
-export const taskDeadlineMs = 24 * 3_600_000;
-/** The longest that a row may say, milliseconds: money must not be held for weeks. */
+/** The longest life of an asynchronous task, milliseconds: money must not be held for weeks. */
 export const taskDeadlineMsMax = 7 * 24 * 3_600_000;
 /** First poll of a task after its submission, milliseconds; each later one waits `taskPollStepMs` longer (digest A15). */
 export const taskPollFirstMs = 30_000;

@@ -85,6 +85,21 @@ describe('a fault of a file', () => {
   it('has none when there is none', () => {
     expect(faults(head + row)).toEqual([]);
     expect(faults(head + account + submit() + poll())).toEqual([]);
+    const [file] = files(head + account + submit() + poll());
+    expect(file?.endpoints.map(({ task, taskId }) => [task, taskId])).toEqual([
+      [
+        {
+          idAt: 'id',
+          poll: 'vendor.look',
+          stateAt: 'status',
+          succeeded: ['done'],
+          failed: ['failed'],
+          deadlineMs: 86_400_000,
+        },
+        null,
+      ],
+      [null, 'id'],
+    ]);
   });
 
   it.each<[string, string, string]>([

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { isPlural, parsePath } from '../../../src/base/json-path.ts';
-import { taskDeadlineMs, taskDeadlineMsMax } from '../../../src/base/limits-money.ts';
+import { taskDeadlineMsMax } from '../../../src/base/limits-money.ts';
 import type { Parameter, PlatformRule, ValueRule } from '../../../src/domain/catalog/endpoint.ts';
 import { placeholderNames } from '../../../src/domain/catalog/placeholders.ts';
 import { rateSchema } from './balance-schema.ts';
@@ -125,6 +125,9 @@ const path = text.refine(
 );
 const states = z.array(text).min(1);
 
+/** Life of a task whose row says nothing else (digest A15). */
+const taskDeadlineS = 24 * 3_600;
+
 /** How a submission names its task, and how the answers about it are read. `poll` is the name of another row of the file. */
 const taskSchema = z
   .strictObject({
@@ -137,7 +140,7 @@ const taskSchema = z
       .int()
       .min(60)
       .max(taskDeadlineMsMax / 1000)
-      .default(taskDeadlineMs / 1000),
+      .default(taskDeadlineS),
   })
   .refine(
     ({ succeeded, failed }) => succeeded.every((state) => !failed.includes(state)),

@@ -6,7 +6,12 @@
  * Called by stages 06 and 09, `jobs/task-polls.ts` and the ledger object.
  */
 import { pathOf, readJson, readPath } from '../../base/json-path';
-import { ledgerIdCharsMax, taskIdCharsMax, taskTermsCharsMax } from '../../base/limits-money';
+import {
+  ledgerIdCharsMax,
+  taskDeadlineMsMax,
+  taskIdCharsMax,
+  taskTermsCharsMax,
+} from '../../base/limits-money';
 import type { EndOp } from '../ledger/operations';
 import { type Charge, charge, reportedCharge } from '../pricing/charge';
 import type { FrozenPrice } from '../pricing/estimate';
@@ -66,7 +71,9 @@ export function openTaskFault(task: OpenTask): string | null {
   if (!isText(task.holdId, ledgerIdCharsMax)) return 'holdId';
   if (!isText(task.taskId, taskIdCharsMax)) return 'taskId';
   if (!isText(task.terms, taskTermsCharsMax)) return 'terms';
-  return Number.isSafeInteger(task.deadlineMs) && task.deadlineMs > 0 ? null : 'deadlineMs';
+  const { deadlineMs } = task;
+  const isDeadline = Number.isSafeInteger(deadlineMs) && deadlineMs > 0;
+  return isDeadline && deadlineMs <= taskDeadlineMsMax ? null : 'deadlineMs';
 }
 
 /** The terms of a row's new task. Prices that were not chosen are left out. */

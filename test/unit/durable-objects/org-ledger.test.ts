@@ -7,6 +7,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { env } from 'cloudflare:workers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
+import { taskKeptMs } from '../../../src/base/limits-money';
 import type { LedgerConfig } from '../../../src/domain/ledger/config';
 import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
 import type { AuditStep, Resolution } from '../../../src/domain/ledger/views';
@@ -248,8 +249,10 @@ describe('OrgLedger', () => {
     it('that has ended is forgotten after thirty days', async () => {
       const stub = await withTask('task kept');
       await stub.apply([['settle', 'a', 40, true]], []);
+      const keptDays = taskKeptMs / (24 * hourMs);
+      expect(keptDays).toBe(30);
       for (const [days, count] of [
-        [29, 1],
+        [keptDays - 1, 1],
         [2, 0],
       ] as const) {
         await stub.apply([], [place(`later ${days}`, 1)]);

@@ -1,12 +1,13 @@
 /** Task polls: when a task is asked for again, and that silence moves no money. */
 import { describe, expect, it } from 'vitest';
 import {
-  taskDeadlineMs,
   taskPollFirstMs,
   taskPollLeaseMs,
   taskPollPauseMsMax,
   taskPollRetryMs,
   taskPollStepMs,
+  taskPollsMax,
+  taskPollsTogetherMax,
   taskPollWaitMs,
 } from '../../../src/base/limits-money';
 import { err, ok, type Result } from '../../../src/base/result';
@@ -69,6 +70,8 @@ const says = (status: string, code = 200): Result<TaskAnswer, never> =>
   });
 
 interface World {
+  readonly meanwhile?: () => Promise<void>;
+  readonly many?: readonly DueTask[];
   /** What the clock says, look by look; the last one stays. */
   readonly clock?: readonly number[];
   readonly task?: Awaited<ReturnType<Ledger['task']>>;
@@ -89,7 +92,10 @@ async function run(world: World) {
   const entry = world.entry === undefined ? pollEntry : world.entry;
   const index: TaskIndex = {
     add: async () => undefined,
-    takeDue: async () => [world.due ?? due],
+    takeDue: async (_, limit) => {
+      expect(limit).toBe(taskPollsMax);
+      return world.many ?? [world.due ?? due];
+    },
     next: async (_, when) => void next.push(when),
     remove: async (id) => void removed.push(id),
   };
@@ -108,6 +114,7 @@ async function run(world: World) {
       poller: {
         poll: async ({ credential, taskId }) => {
           asked.push(`${taskId} ${credential}`);
+          await world.meanwhile?.();
           return world.answer ?? says('running');
         },
       },
@@ -120,11 +127,10 @@ async function run(world: World) {
   return { counts, ends, next, removed, asked };
 }
 
-it('the times are those of digest A15: 30 s, 10 s more each, 60 s at most; 2, 4, 8, 15 min; a day', () => {
+it('the times are those of digest A15: 30 s, 10 s more each, 60 s at most; 2, 4, 8, 15 min', () => {
   const times = [taskPollFirstMs, taskPollStepMs, taskPollPauseMsMax, taskPollLeaseMs];
   expect(times).toEqual([30_000, 10_000, 60_000, 60_000]);
   expect(taskPollRetryMs).toEqual([120_000, 240_000, 480_000, 900_000]);
-  expect(taskDeadlineMs).toBe(86_400_000);
 });
 
 describe('a task that runs', () => {
@@ -167,6 +173,19 @@ it('a task whose turn comes when the lease is nearly over is left for the next f
   expect([inTime.asked.length, inTime.counts.left]).toEqual([1, 0]);
   const late = await run({ clock: [nowMs, lateMs + 1] });
   expect([late.asked, late.counts.left, late.next, late.removed]).toEqual([[], 1, [], []]);
+});
+
+it('so many tasks are polled at a time, and no more', async () => {
+  let [together, most] = [0, 0];
+  const many = Array.from({ length: 3 * taskPollsTogetherMax }, () => due);
+  const meanwhile = async () => {
+    together += 1;
+    most = Math.max(most, together);
+    await Promise.resolve();
+    together -= 1;
+  };
+  const { counts } = await run({ many, meanwhile });
+  expect([counts.running, most]).toEqual([many.length, taskPollsTogetherMax]);
 });
 
 describe('a task that has ended', () => {
