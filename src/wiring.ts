@@ -46,7 +46,7 @@ import { refusalTable } from './http/refusal-table';
 import { overflowSync } from './jobs/overflow-sync';
 import { type OverflowVerifyPorts, overflowVerify } from './jobs/overflow-verify';
 import { type SweepPorts, sweep } from './jobs/sweep';
-import type { TaskPollPorts } from './jobs/task-polls';
+import { pollTasks, type TaskPollPorts } from './jobs/task-polls';
 import type { Background } from './ports/config';
 import type { MetricsReader } from './ports/metrics';
 import type { OverflowByHand } from './ports/overflow-jobs';
@@ -226,6 +226,11 @@ function make(bindings: Bindings): Wired {
         const firing = { job: 'sweep by hand', scheduledAtMs: nowMs(), only, background };
         const run = stored(sweep(sweepPorts, firing));
         // A command that hangs up must not leave a sweep half done.
+        background(run);
+        return run;
+      },
+      pollTasks: (background) => {
+        const run = stored(pollTasks(taskPorts, background));
         background(run);
         return run;
       },

@@ -129,6 +129,24 @@ export const tasks: Command = {
   },
 };
 
+/** `npm run weir -- tasks poll` */
+export const pollTasks: Command = {
+  ...defaults,
+  prefers: 'operator',
+  inTenant: false,
+  name: 'tasks poll',
+  summary: 'Ask vendors now how the tasks go that are due (operator)',
+  examples: ['npm run weir -- tasks poll'],
+  async run(client) {
+    const run = await client.post('/tasks/poll', {});
+    const told = Object.entries(run)
+      .filter(([, count]) => count !== 0)
+      .map(([outcome, count]) => `${String(count)} ${outcome}`);
+    const text = told.length === 0 ? 'No task is due.' : `${told.join(', ')}.`;
+    return { kind: 'shown', document: run, text };
+  },
+};
+
 /** `npm run weir -- entries` */
 export const entries: Command = {
   ...defaults,

@@ -1,5 +1,5 @@
 /** Every command, in the order of the help. Read by `main.ts`, `help.ts` and the tests. */
-import { audit, balance, entries, holds, tasks } from './books.ts';
+import { audit, balance, entries, holds, pollTasks, tasks } from './books.ts';
 import { capacityCommands } from './capacity.ts';
 import { capacityClassify } from './capacity-classify.ts';
 import { capacitySnapshots, capacitySweep } from './capacity-sweep.ts';
@@ -14,6 +14,7 @@ export const commands: readonly Command[] = [
   balance,
   holds,
   tasks,
+  pollTasks,
   entries,
   calls,
   audit,

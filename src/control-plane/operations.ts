@@ -19,6 +19,7 @@ import { principalOperations } from './principals';
 import { projectOperations } from './projects';
 import { routeOperations } from './routes';
 import { secretOperations } from './secrets';
+import { taskPollOperations } from './task-polls';
 import { tenantOperations } from './tenants';
 import { upstreamOperations } from './upstreams';
 import { vaultOperations } from './vault';
@@ -42,6 +43,7 @@ export const operations: readonly Operation[] = [
   ...creditOperations,
   ...reviewOperations,
   ...taskOperations,
+  ...taskPollOperations,
   ...idempotencyOperations,
   ...vaultOperations,
 ];

@@ -7,12 +7,13 @@ import type { Aggregator } from '../domain/overflow/aggregators';
 import type { OverflowMode } from '../domain/overflow/child';
 import type { CapacityObjects } from '../ports/capacity';
 import type { CapacityRecords, SweepByHand } from '../ports/capacity-records';
-import type { Config } from '../ports/config';
+import type { Background, Config } from '../ports/config';
 import type { EgressGuard } from '../ports/egress';
 import type { Ledgers } from '../ports/ledger';
 import type { OverflowBudgets } from '../ports/overflow';
 import type { OverflowByHand } from '../ports/overflow-jobs';
-import type { Store } from '../ports/store';
+import type { Store, Stored } from '../ports/store';
+import type { PollCounts } from '../ports/tasks';
 import type { Vault } from '../ports/vault';
 
 /** Makes access key tokens; `adapters/vault/token-check.ts` does. */
@@ -48,6 +49,7 @@ export interface ManagementServices {
   readonly capacity: CapacityObjects;
   readonly capacityRecords: CapacityRecords;
   readonly sweepByHand: SweepByHand;
+  readonly pollTasks: (background: Background) => Stored<PollCounts>;
   readonly overflow: OverflowByHand;
   readonly overflowBudgets: Pick<OverflowBudgets, 'days'>;
   readonly clock: () => number;

@@ -2,7 +2,7 @@
  * Task polls: asks vendors how the tasks go whose time has come, so that a task ends and is paid for even when its owner never looks again.
  * Promises: one poll of a task at a time, whoever fires; polls run side by side, each with its own deadline; only evidence ends a task; a
  * vendor or a store that does not answer is asked again later and later, and money is never moved by silence: the ledger gives the task up
- * at its deadline. Called by `jobs/crons.ts` every minute.
+ * at its deadline. Called by `jobs/crons.ts` every minute, and by hand through wiring.ts.
  */
 import type { TaskPoller } from '../adapters/egress/task-poller';
 import {
@@ -28,7 +28,7 @@ import {
 import type { Catalog, CatalogEntry } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { Ledgers } from '../ports/ledger';
-import type { DueTask, TaskIndex } from '../ports/tasks';
+import type { DueTask, PollCounts, PollOutcome, TaskIndex } from '../ports/tasks';
 
 /** What polling needs. */
 export interface TaskPollPorts {
@@ -41,14 +41,8 @@ export interface TaskPollPorts {
   readonly report: (event: string, facts: Readonly<Record<string, string>>) => void;
 }
 
-/** What came of one task. `failed`: nobody answered; `gone`: it had ended before; `left`: for the next firing. */
-export type PollOutcome = 'running' | 'settled' | 'released' | 'failed' | 'gone' | 'left';
-
 /** Polls what is due; gives how often each outcome came. Throws when the index does not answer. */
-export async function pollTasks(
-  ports: TaskPollPorts,
-  background: Background,
-): Promise<Readonly<Record<PollOutcome, number>>> {
+export async function pollTasks(ports: TaskPollPorts, background: Background): Promise<PollCounts> {
   const startedAtMs = ports.nowMs();
   const due = await ports.index.takeDue(startedAtMs, taskPollsMax, taskPollLeaseMs);
   // A poll that begins later would outlive the lease, and another firing would poll beside it.

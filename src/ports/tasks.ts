@@ -28,6 +28,12 @@ export interface DueTask {
   readonly failures: number;
 }
 
+/** What came of one due task. `failed`: nobody answered; `gone`: it had ended before; `left`: for the next firing. */
+export type PollOutcome = 'running' | 'settled' | 'released' | 'failed' | 'gone' | 'left';
+
+/** How often each outcome came in one run. */
+export type PollCounts = Readonly<Record<PollOutcome, number>>;
+
 /** Which tasks wait for a poll, across all ledgers. Every method rejects when the store does not answer. */
 export interface TaskIndex {
   /** A repeat changes nothing. */

@@ -230,10 +230,16 @@ export class MoneyTenant {
     return this.scenario.tenantId;
   }
 
-  /** A management call as the operator in this tenant; throws unless 2xx. */
+  /** A management call as the operator, in this tenant or of the whole gateway; throws unless 2xx. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
-  async api(method: string, path: string, body?: unknown): Promise<any> {
-    const target = `/api/v1${path}${path.includes('?') ? '&' : '?'}tenant=${this.id}`;
+  async api(
+    method: string,
+    path: string,
+    body?: unknown,
+    scope: 'tenant' | 'gateway' = 'tenant',
+  ): Promise<any> {
+    const mark = path.includes('?') ? '&' : '?';
+    const target = `/api/v1${path}${scope === 'tenant' ? `${mark}tenant=${this.id}` : ''}`;
     const answer = await this.#isolates.gateway.api(method, target, body);
     if (answer.status < 300) return answer.body;
     throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);

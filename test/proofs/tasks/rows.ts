@@ -138,6 +138,21 @@ const nobodyLooks: Named = [
   },
 ];
 
+const byHand: Named = [
+  'an operator polls by hand: what is due, and nothing else',
+  async (stand) => {
+    const [tenant, job] = [await stand.world.tenant(), stand.newJob()];
+    await stand.submit(tenant, job);
+    stand.job(job, succeeded(job));
+    await until('it is due', async () => {
+      const run = await tenant.api('POST', '/tasks/poll', {}, 'gateway');
+      return run.settled > 0 ? true : undefined;
+    });
+    await tenant.api('POST', '/tasks/poll', {}, 'gateway');
+    same([stand.asked(job), await stateOf(tenant)], [1, 'settled'], 'polls, and its state');
+  },
+];
+
 const twoFirings: Named = [
   'two firings at once poll a task once',
   async (stand) => {
@@ -333,6 +348,7 @@ export const taskRows: readonly Named[] = [
   chargedFailure,
   deadline,
   nobodyLooks,
+  byHand,
   twoFirings,
   vendorDown,
   strangers,

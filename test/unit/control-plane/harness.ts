@@ -50,9 +50,13 @@ export interface ApiOptions {
   readonly ledgers?: Ledgers;
   readonly capacity?: CapacityObjects;
   readonly sweepByHand?: SweepByHand;
+  readonly pollTasks?: ManagementServices['pollTasks'];
   readonly overflow?: Partial<ManagementServices['overflow']>;
   readonly overflowBudgets?: ManagementServices['overflowBudgets'];
 }
+
+/** No task is due. */
+const noPolls = { running: 0, settled: 0, released: 0, failed: 0, gone: 0, left: 0 };
 
 /** Objects at which nothing is known. */
 const quietObjects: CapacityObjects = {
@@ -127,7 +131,8 @@ export function makeApi(options: ApiOptions = {}): Api {
   const sweepByHand: SweepByHand = options.sweepByHand ?? (async () => ok({ outcome: 'skipped' }));
   const overflow = { ...quietOverflow, ...options.overflow };
   const overflowBudgets = options.overflowBudgets ?? { days: async () => [] };
-  const services = { env: vars, ...ports, sweepByHand, overflow, overflowBudgets, clock: nowMs };
+  const byHand = { sweepByHand, pollTasks: options.pollTasks ?? (async () => ok(noPolls)) };
+  const services = { env: vars, ...ports, ...byHand, overflow, overflowBudgets, clock: nowMs };
   const app = managementApi(services);
   const send: Api['send'] = async (method, path, { key = operatorKey, body, headers } = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);

@@ -127,6 +127,7 @@ export function bodies(ids: Ids): Readonly<Record<string, object>> {
     'POST /vault/rotate': {},
     'POST /capacity/{id}/reset': {},
     'POST /capacity/sweep': {},
+    'POST /tasks/poll': {},
     'POST /overflow/sync': {},
     'POST /overflow/verify': {},
     'POST /tenants/{id}/data-key/rotate': {},
