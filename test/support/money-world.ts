@@ -231,12 +231,12 @@ export class MoneyTenant {
   }
 
   /** A management call as the operator, in this tenant or of the whole gateway; throws unless 2xx. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   async api(
     method: string,
     path: string,
     body?: unknown,
     scope: 'tenant' | 'gateway' = 'tenant',
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   ): Promise<any> {
     const mark = path.includes('?') ? '&' : '?';
     const target = `/api/v1${path}${scope === 'tenant' ? `${mark}tenant=${this.id}` : ''}`;
