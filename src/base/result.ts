@@ -15,6 +15,15 @@ export const ok = <T>(value: T): { readonly ok: true; readonly value: T } => ({ 
 /** Wraps an expected "no". */
 export const err = <E>(error: E): Err<E> => ({ ok: false, error });
 
+/** Goes on with a success that may already be there; a refusal ends the chain. */
+export const whenOk = <T, U, E, F>(
+  step: MaybePromise<Result<T, E>>,
+  next: (value: T) => MaybePromise<Result<U, F>>,
+): MaybePromise<Result<U, E | F>> =>
+  whenHere<Result<T, E>, Result<U, E | F>>(step, (result) =>
+    result.ok ? next(result.value) : result,
+  );
+
 /** Goes on with a value that may already be there, without a promise when it is. */
 export function whenHere<T, U>(
   value: MaybePromise<T>,

@@ -3,7 +3,7 @@
  * Promises: a prefix counts at a segment boundary only; upstreams that the key may not use can neither cause a 409 nor win;
  * unknown, foreign and private names take this one path and get one answer. Called by run-call.
  */
-import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
+import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import { isCatalogId } from '../domain/catalog/endpoint';
 import { matchRoute } from '../domain/catalog/route-match';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
@@ -13,7 +13,7 @@ import { covers, mergedPath } from '../domain/relay/path';
 import { mayUse } from '../domain/tenancy/access';
 import type { Background } from '../ports/config';
 import { grow, type IdentifiedCall, type ResolvedCall } from './call';
-import { catalogTarget, type LadderPorts } from './catalog-target';
+import { type CatalogTarget, catalogTarget, type LadderPorts } from './catalog-target';
 
 /** Refuses: routing.*, route.not_found, catalog.*, authz.upstream_forbidden, egress.blocked, config.unavailable. Nothing is owed. */
 export function resolve(
@@ -40,15 +40,18 @@ export function resolve(
   });
 }
 
-async function resolveCatalog(
+const resolveCatalog = (
   call: IdentifiedCall,
   id: string,
   ports: LadderPorts,
   background: Background,
-): Promise<Result<ResolvedCall, Refusal>> {
-  const found = await catalogTarget(call, id, ports, background);
-  if (!found.ok) return found;
-  const { entry, tier, upstream, accounts, hasRoute, base, path, query } = found.value;
+): MaybePromise<Result<ResolvedCall, Refusal>> =>
+  whenOk(catalogTarget(call, id, ports, background), (target) => withCatalogTarget(call, target));
+
+function withCatalogTarget(
+  call: IdentifiedCall,
+  { entry, tier, upstream, accounts, hasRoute, base, path, query }: CatalogTarget,
+): Result<ResolvedCall, Refusal> {
   const sentPath = base.basePath + path;
   // An own upstream may begin above or below the provider's base path.
   const below = sentPath.slice(upstream.basePath.length);

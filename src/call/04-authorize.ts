@@ -5,7 +5,7 @@
 import { jsonBindingBodyBytesMax, jsonBindingBodyWaitMs } from '../base/limits';
 import { capacityRequestCharsMax, overflowBodyBytesMax } from '../base/limits-capacity';
 import { keyedBodyBytesMax, meteredBodyBytesMax } from '../base/limits-money';
-import { err, type MaybePromise, ok, type Result } from '../base/result';
+import { err, type MaybePromise, ok, type Result, whenOk } from '../base/result';
 import { speaksInWords } from '../domain/capacity/signatures';
 import { firstDenial } from '../domain/catalog/deny';
 import {
@@ -58,10 +58,10 @@ function denial(call: ResolvedCall): DenyRule | null {
 }
 
 /** Holds a call against its row: contracts on every tier, the operator's own bounds on tier 4. The body is read only where one of them, or the price, asks for it. */
-async function withinContract(
+function withinContract(
   call: ResolvedCall,
   { entry: { endpoint, provider }, tier, callersQuery, hasRoute }: CatalogCall,
-): Promise<Result<AuthorizedCall, Refusal>> {
+): MaybePromise<Result<AuthorizedCall, Refusal>> {
   const isOurs = tier === 4;
   if (isOurs && call.headers.upgrade) return err({ code: 'catalog.websocket_not_metered' });
   const priced = isOurs ? pricedBy(endpoint.cost) : 'nothing';
@@ -76,18 +76,19 @@ async function withinContract(
   // The body of a GET can only be relayed unread: one that has to be read is refused.
   if (read && isBodyless(call.method) && call.request.body !== null)
     return err({ code: 'catalog.parameter_invalid', fault: { kind: 'body_not_allowed' } });
-  const sent = read ? await readSentBody(call, isKeyed ? 'keyed_body' : 'metered_body') : ok(null);
-  if (!sent.ok) return sent;
-  // What is only kept is not looked at.
-  const body = judgedBody(call, isAsked ? sent.value : null, isJudged);
-  if (!body.ok) return err({ code: 'catalog.parameter_invalid', fault: body.error });
-  const input = { query: callersQuery, body: body.value };
-  const fault =
-    contractFault(endpoint, input) ??
-    (isOurs ? platformFault(endpoint.platformRequest, input) : null);
-  if (fault !== null) return err({ code: 'catalog.parameter_invalid', fault });
-  const json = body.value.kind === 'json' ? body.value.value : undefined;
-  return ok(grow(call, { authorized: true as const, sentBytes: sent.value, json }));
+  const sent = read ? readSentBody(call, isKeyed ? 'keyed_body' : 'metered_body') : ok(null);
+  return whenOk(sent, (sentBytes) => {
+    // What is only kept is not looked at.
+    const body = judgedBody(call, isAsked ? sentBytes : null, isJudged);
+    if (!body.ok) return err({ code: 'catalog.parameter_invalid', fault: body.error });
+    const input = { query: callersQuery, body: body.value };
+    const fault =
+      contractFault(endpoint, input) ??
+      (isOurs ? platformFault(endpoint.platformRequest, input) : null);
+    if (fault !== null) return err({ code: 'catalog.parameter_invalid', fault });
+    const json = body.value.kind === 'json' ? body.value.value : undefined;
+    return ok(grow(call, { authorized: true as const, sentBytes, json }));
+  });
 }
 
 /** A body that is kept beside the send: an envelope may need it, or an answer may be its echo. */

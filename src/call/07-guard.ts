@@ -2,7 +2,7 @@
  * 07 guard: the last look before the send: the credential can be injected, the host is not ourselves and has only public addresses.
  * Promises: after this stage nothing but the network can say no. Called by run-call.
  */
-import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
+import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import type { Endpoint } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
@@ -62,38 +62,43 @@ const ofNoAccount = { platformHeaders: null, account: null, smoothed: null } as 
  * A call of the operator's account: which of them, in its turn (after the hold: a tenant without money uses up no place). From the taken
  * place on, whoever says no gives it back.
  */
-async function onAccount(
+const onAccount = (
   call: ReservedCall,
   catalog: CatalogCall,
   ports: GuardPorts,
   background: Background,
-): Promise<Result<GuardedCall, Refusal>> {
-  const taking = takePlace(call, catalog, ports, background);
-  const taken = taking instanceof Promise ? await taking : taking;
-  if (!taken.ok) return taken;
-  const { account, waitMs, takenAt } = taken.value;
-  const unused = (): void => {
-    if (takenAt !== null) ports.capacity.giveBack(takenAt, call.id, background);
-  };
-  const { upstream } = account;
-  const preparing = ports.credentials.prepare(upstream, call.tenant, call.startedAtMs);
-  const credentials = preparing instanceof Promise ? await preparing : preparing;
-  if (!credentials.ok) {
-    unused();
-    return credentials;
-  }
-  const headers = await platformHeaders(call, catalog, ports.sign);
-  if (waitMs > 0 && !(await waited(call.request.signal, ports.sleep(waitMs)))) unused();
-  return ok(
-    grow(call, {
-      upstream,
-      credentials: credentials.value,
-      platformHeaders: headers,
-      account: account.label,
-      smoothed: waitMs > 0 ? { waitMs, resent: false } : null,
-    }),
-  );
-}
+): MaybePromise<Result<GuardedCall, Refusal>> =>
+  whenOk(takePlace(call, catalog, ports, background), ({ account, waitMs, takenAt }) => {
+    const unused = (): void => {
+      if (takenAt !== null) ports.capacity.giveBack(takenAt, call.id, background);
+    };
+    const { upstream } = account;
+    const preparing = ports.credentials.prepare(upstream, call.tenant, call.startedAtMs);
+    return whenHere(preparing, (credentials) => {
+      if (!credentials.ok) {
+        unused();
+        return credentials;
+      }
+      const made = (headers: PlatformHeaders): Result<GuardedCall, Refusal> =>
+        ok(
+          grow(call, {
+            upstream,
+            credentials: credentials.value,
+            platformHeaders: headers,
+            account: account.label,
+            smoothed: waitMs > 0 ? { waitMs, resent: false } : null,
+          }),
+        );
+      const headers = platformHeaders(call, catalog, ports.sign);
+      if (waitMs === 0) return whenHere(headers, made);
+      return Promise.all([headers, waited(call.request.signal, ports.sleep(waitMs))]).then(
+        ([named, isThere]) => {
+          if (!isThere) unused();
+          return made(named);
+        },
+      );
+    });
+  });
 
 /** Whether the client is still there when its turn comes; a place that is given back early serves somebody else. */
 async function waited(client: AbortSignal, turn: Promise<void>): Promise<boolean> {
@@ -106,7 +111,19 @@ async function waited(client: AbortSignal, turn: Promise<void>): Promise<boolean
 type PlatformHeaders = NonNullable<GuardedCall['platformHeaders']>;
 
 /** All tenants share the account: its vendor sees neither their keys, nor their client, nor their names (digest A6). */
-async function platformHeaders(
+function platformHeaders(
+  call: ReservedCall,
+  catalog: CatalogCall,
+  sign: GuardPorts['sign'],
+): MaybePromise<PlatformHeaders> {
+  const isSigned =
+    call.headers.idempotencyKey !== null || catalog.entry.provider.clientHeader !== null;
+  return isSigned ? signedHeaders(call, catalog, sign) : unsignedHeaders;
+}
+
+const unsignedHeaders: PlatformHeaders = [['user-agent', platformUserAgent]];
+
+async function signedHeaders(
   call: ReservedCall,
   { entry: { provider } }: CatalogCall,
   sign: GuardPorts['sign'],

@@ -9,7 +9,7 @@
 import { readJson } from '../base/json-path';
 import { errorBodyDecodedBytesMax } from '../base/limits';
 import { meteredAnswerBytesMax, meteredAnswerWaitMs } from '../base/limits-money';
-import { err, type MaybePromise, ok, type Result } from '../base/result';
+import { err, type MaybePromise, ok, type Result, whenOk } from '../base/result';
 import { primaryAccount } from '../domain/capacity/signal';
 import { type Usage, usageOf } from '../domain/pricing/meters';
 import { SseUsageTap } from '../domain/pricing/sse-usage-tap';
@@ -57,11 +57,11 @@ export function settle(
   return settleMetered(call, money, hold);
 }
 
-async function settleMetered(
+function settleMetered(
   call: AnsweredCall,
   money: Money,
   hold: SettleHold,
-): Promise<Result<SettledCall, Refusal>> {
+): MaybePromise<Result<SettledCall, Refusal>> {
   const { answer, status } = call;
   const { headers } = answer;
   const header = (name: string): string | null => headers.get(name);
@@ -79,18 +79,15 @@ async function settleMetered(
   const isJson = jsonType.test(type);
   const isRead = answer.body !== null && ((wantsJson && isJson) || (isKeyed && isSuccess));
   money.seenSoFar(() => ({ status, header, usage: null }));
-  const bytes = isRead && call.bytes === null ? await wholeBody(call, hold) : ok(call.bytes);
-  if (!bytes.ok) return bytes;
-  if (money.terms !== null && isSuccess)
-    return submitted(call, money, {
-      terms: money.terms,
-      bytes: isJson ? bytes.value : null,
-      header,
-    });
-  const usage = bytes.value === null ? null : usageIn(bytes.value, money, header);
-  money.settle(money.chargeOf({ status, header, usage }), isSuccess);
-  const { costMicros } = money;
-  return ok(grow(call, { bytes: bytes.value, tap: null, costMicros, taskState: null }));
+  const read = isRead && call.bytes === null ? wholeBody(call, hold) : ok(call.bytes);
+  return whenOk(read, (bytes) => {
+    const { terms } = money;
+    if (terms !== null && isSuccess)
+      return submitted(call, money, { terms, bytes: isJson ? bytes : null, header });
+    const usage = bytes === null ? null : usageIn(bytes, money, header);
+    money.settle(money.chargeOf({ status, header, usage }), isSuccess);
+    return ok(grow(call, { bytes, tap: null, costMicros: money.costMicros, taskState: null }));
+  });
 }
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json\b/i;

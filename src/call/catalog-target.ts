@@ -6,10 +6,11 @@
  */
 
 import { firstByteTimeoutDefaultMs, idleTimeoutDefaultMs } from '../base/limits';
-import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
+import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import { accountSetting } from '../domain/capacity/accounts';
 import { primaryAccount } from '../domain/capacity/signal';
 import { accessOf, type CatalogEndpoint } from '../domain/catalog/endpoint';
+import type { NearRows } from '../domain/catalog/near-ids';
 import { fillPath } from '../domain/catalog/placeholders';
 import {
   approvedBase,
@@ -56,19 +57,29 @@ export interface CatalogTarget {
 }
 
 /** Finds the row and its rung. Refuses: catalog.*, request.method_not_allowed, config.unavailable. */
-export async function catalogTarget(
+export function catalogTarget(
   call: IdentifiedCall,
   id: string,
   ports: LadderPorts,
   background: Background,
-): Promise<Result<CatalogTarget, Refusal>> {
+): MaybePromise<Result<CatalogTarget, Refusal>> {
   const context = { nowMs: call.startedAtMs, background };
-  const found = await ports.catalog.endpoint(id, context);
-  if (!found.ok) return found;
-  const near = () => ports.catalog.near(id, context);
-  if (found.value === null) return unknownId(await near());
-  const { endpoint, provider } = found.value;
-  if (endpoint.tombstone !== null) return retired(endpoint, await near());
+  return whenOk(ports.catalog.endpoint(id, context), (entry) =>
+    entry === null
+      ? whenHere(ports.catalog.near(id, context), unknownId)
+      : targetOf(call, entry, ports, context),
+  );
+}
+
+function targetOf(
+  call: IdentifiedCall,
+  entry: CatalogEntry,
+  ports: LadderPorts,
+  context: LookupContext,
+): MaybePromise<Result<CatalogTarget, Refusal>> {
+  const { endpoint, provider } = entry;
+  const near = () => ports.catalog.near(endpoint.id, context);
+  if (endpoint.tombstone !== null) return whenHere(near(), (rows) => retired(endpoint, rows));
   if (call.path !== '') return err({ code: 'catalog.path_not_allowed' });
   if (call.method !== endpoint.method)
     return err({ code: 'request.method_not_allowed', allowed: [endpoint.method] });
@@ -77,31 +88,30 @@ export async function catalogTarget(
   const filled = fillPath(endpoint.path, call.query);
   if (!filled.ok) return err({ code: 'catalog.placeholder_invalid', ...filled.error });
   const query = mergeQuery(endpoint.query, filled.value.query);
-  const place = { entry: found.value, base: base.value, path: filled.value.path, query };
-  const rung = await firstRung(call, place, ports);
-  if (!rung.ok) return rung;
-  if (rung.value !== null) {
-    // A task lives where it was submitted.
-    const isTask = endpoint.task !== null || endpoint.taskId !== null;
-    const isPaid = rung.value.tier === 4 && ports.overflow.mode !== 'off' && !isTask;
-    const hasRoute = isPaid && (await isRelayable(call, id, ports, context));
-    return ok({ ...place, ...rung.value, hasRoute });
-  }
-  const alternatives = await near();
-  return alternatives.ok
-    ? err({ code: 'catalog.no_credential', alternatives: alternatives.value.alternatives })
-    : alternatives;
+  const place = { entry, base: base.value, path: filled.value.path, query };
+  return whenOk(firstRung(call, place, ports), (rung) => {
+    if (rung === null) return whenOk(near(), ({ alternatives }) => noCredential(alternatives));
+    return whenHere(hasRoute(call, endpoint, rung, ports, context), (has) =>
+      ok({ ...place, ...rung, hasRoute: has }),
+    );
+  });
 }
 
+const noCredential = (alternatives: NearRows['alternatives']): Result<never, Refusal> =>
+  err({ code: 'catalog.no_credential', alternatives });
+
 /** Whether an aggregator could serve it, should our own account fail. */
-async function isRelayable(
+function hasRoute(
   { tenant }: IdentifiedCall,
-  id: string,
+  { id, task, taskId }: CatalogEndpoint,
+  { tier }: Rung,
   { overflow }: LadderPorts,
   context: LookupContext,
-): Promise<boolean> {
-  if (!tenant.allowsOverflow) return false;
-  return (await overflow.routes.routeFor(id, context)) !== null;
+): MaybePromise<boolean> {
+  // A task lives where it was submitted.
+  const isTask = task !== null || taskId !== null;
+  if (tier !== 4 || overflow.mode === 'off' || isTask || !tenant.allowsOverflow) return false;
+  return whenHere(overflow.routes.routeFor(id, context), (route) => route !== null);
 }
 
 type Near = Awaited<ReturnType<Catalog['near']>>;
@@ -125,23 +135,32 @@ type Rung = Pick<CatalogTarget, 'tier' | 'upstream' | 'accounts'>;
 
 const noAccounts: readonly AccountRung[] = [];
 
-async function firstRung(
+function firstRung(
   call: IdentifiedCall,
   place: Place,
   ports: LadderPorts,
-): Promise<Result<Rung | null, Refusal>> {
-  const { entry } = place;
+): MaybePromise<Result<Rung | null, Refusal>> {
   // `/catalog/call/` never consults upstreams of the caller's own (decisions section 2).
-  const own = call.surface === 'catalog' ? ok(null) : await ownUpstream(call, place);
-  if (!own.ok || own.value !== null) return own;
-  const secret = await ownSecret(call, place);
-  if (!secret.ok) return secret;
-  if (secret.value !== null) return ok({ tier: 2, upstream: secret.value, accounts: noAccounts });
-  if (isAnonymous(call, entry, ports))
-    return ok({ tier: 3, upstream: standIn(place, 'anonymous', null), accounts: noAccounts });
+  const own = call.surface === 'catalog' ? ok(null) : ownUpstream(call, place);
+  return whenOk(own, (rung) => {
+    if (rung !== null) return ok(rung);
+    return whenOk(ownSecret(call, place), (upstream) =>
+      ok(
+        upstream === null
+          ? ourRung(call, place, ports)
+          : { tier: 2, upstream, accounts: noAccounts },
+      ),
+    );
+  });
+}
+
+/** A rung without a credential of the caller's; `null`: there is none. */
+function ourRung(call: IdentifiedCall, place: Place, ports: LadderPorts): Rung | null {
+  if (isAnonymous(call, place.entry, ports))
+    return { tier: 3, upstream: standIn(place, 'anonymous', null), accounts: noAccounts };
   const accounts = accountsOf(place, ports);
   const [first] = accounts;
-  return ok(first === undefined ? null : { tier: 4, upstream: first.upstream, accounts });
+  return first === undefined ? null : { tier: 4, upstream: first.upstream, accounts };
 }
 
 /** One list per entry: settings and accounts are those of the isolate. */
