@@ -119,6 +119,8 @@ export const callLogWriteTimeoutMs = 5_000;
 export const keeperLapseMs = 1_000;
 /** Life of one keeper, milliseconds: `waitUntil` ends 30 s after the answer, so another request takes over before. */
 export const keeperLifeMs = 15_000;
+/** How much longer one stays for calls that died just before its end, milliseconds: they lapse within `callLapseMs`, give or take its ticks. */
+export const keeperRestMs = 4_000;
 /** A call that is still open after this gets its own `waitUntil` and watchdog, milliseconds. */
 export const custodyArmMs = 100;
 /** How often the keeper looks at open calls and at the age of buffered rows, milliseconds. */

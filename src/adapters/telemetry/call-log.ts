@@ -15,6 +15,7 @@ import {
   custodyArmMs,
   keeperLapseMs,
   keeperLifeMs,
+  keeperRestMs,
   keeperTickMs,
 } from '../../base/limits';
 import type { Background } from '../../ports/config';
@@ -114,8 +115,8 @@ export class BufferedCallLog implements CallLog {
   }
 
   /**
-   * Ticks until nothing is left to do, or its life ends; then every open call is armed, so that
-   * none depends on a successor. A sink that does not answer must not hold up the ticks.
+   * Ticks until nothing is left to do, or its life ends; then every open call is armed, and those that cannot be lapse before it goes, so
+   * that none depends on a successor: there may be none. A sink that does not answer must not hold up the ticks.
    */
   async #keeper(): Promise<void> {
     const endsAtMs = this.#nowMs() + keeperLifeMs;
@@ -134,9 +135,24 @@ export class BufferedCallLog implements CallLog {
       const isIdle = this.#isEmpty() && !this.#hasUnarmed() && !this.#tally.isWaiting;
       if (isLast || isIdle) break;
     }
+    // Whoever comes from here on has a keeper of its own.
     this.#keptUntilMs = 0;
     await flushing;
     await reporting;
+    await this.#lastLook(endsAtMs + keeperRestMs);
+  }
+
+  /** Calls whose context died just before the end of a keeper: they lapse, and their rows are written. */
+  async #lastLook(untilMs: number): Promise<void> {
+    while (this.#hasUnarmed() && this.#nowMs() < untilMs) {
+      await this.#wait(keeperTickMs);
+      this.#wakeOpen(this.#nowMs(), custodyArmMs);
+    }
+    // A successor writes what is left; without one nobody would.
+    while (this.#keptUntilMs === 0 && !this.#isEmpty() && this.#nowMs() < untilMs) {
+      if (this.#mayWrite(this.#nowMs())) await this.#flush(true);
+      else await this.#wait(keeperTickMs);
+    }
   }
 
   /** Writes what waits, and reports what was counted. */

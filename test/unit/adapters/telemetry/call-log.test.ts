@@ -14,6 +14,7 @@ import {
   custodyArmMs,
   keeperLapseMs,
   keeperLifeMs,
+  keeperRestMs,
   keeperTickMs,
 } from '../../../../src/base/limits';
 import type { OpenCall } from '../../../../src/ports/evidence';
@@ -403,6 +404,30 @@ describe('open calls', () => {
     await Promise.all(here.background);
   });
 
+  it('that died just before the keeper’s end lapse, and their rows are written, though nobody else comes', async () => {
+    for (let beforeMs = 0; beforeMs <= callLapseMs + 2 * keeperTickMs; beforeMs += keeperTickMs) {
+      const here = world();
+      here.push();
+      for (let passedMs = 0; passedMs < keeperLifeMs - beforeMs; passedMs += keeperTickMs) {
+        // Something to do at every tick: the keeper lives its whole life.
+        here.tally.isWaiting = true;
+        here.tally.isDue = false;
+        await here.pass(keeperTickMs);
+      }
+      here.tally.isDue = true;
+      const dead = Object.assign(openCall({ alive: false }), { startedAtMs: here.state.nowMs });
+      dead.lapse = () => {
+        dead.lapsed += 1;
+        here.log.unwatch(dead);
+        here.push();
+      };
+      keep(dead, here);
+      await here.pass(callLapseMs + callLogFlushMs + custodyArmMs + 4 * keeperTickMs);
+      expect([dead.lapsed, here.taken.length], `${beforeMs} ms before the end`).toEqual([1, 2]);
+      await Promise.all(here.background);
+    }
+  });
+
   it('that ended are forgotten', async () => {
     const here = world();
     const call = openCall({ alive: false });
@@ -421,5 +446,8 @@ describe('open calls', () => {
     }
     await Promise.all(background.slice(0, -1));
     expect(background.length).toBeGreaterThanOrEqual(3);
+    // What the platform gives a waitUntil after its answer.
+    expect(keeperLifeMs + keeperRestMs + callLogWriteTimeoutMs).toBeLessThan(30_000);
+    expect(keeperRestMs).toBeGreaterThan(callLapseMs + custodyArmMs + 2 * keeperTickMs);
   });
 });
