@@ -25,8 +25,7 @@ import { noSettlementQueue, SettlementQueue } from './adapters/durable/settlemen
 import { DurableTaskDesk } from './adapters/durable/task-desk';
 import { BalanceCollector } from './adapters/egress/balance-collector';
 import { dohEgressGuard } from './adapters/egress/doh-resolver';
-import { OverflowClient } from './adapters/egress/overflow-client';
-import { TaskPoller } from './adapters/egress/task-poller';
+import { JobClient } from './adapters/egress/job-client';
 import { R2ReplayBodies } from './adapters/r2/replay-bodies';
 import { BufferedCallLog } from './adapters/telemetry/call-log';
 import { HubReader, hubShards, IsolateTally } from './adapters/telemetry/metrics';
@@ -136,7 +135,7 @@ function make(bindings: Bindings): Wired {
     nowMs,
     report,
   };
-  const client = new OverflowClient(ownSends);
+  const client = new JobClient(ownSends);
   const overflow: Overflow = {
     ...overflowOf(bindings, env, nowMs),
     ask: (request, background) =>
@@ -165,7 +164,8 @@ function make(bindings: Bindings): Wired {
     index: taskIndex,
     ledgers,
     catalog,
-    poller: new TaskPoller(ownSends),
+    client,
+    policy: egressPolicy,
     settings: env.platformSettings,
     nowMs,
     report,

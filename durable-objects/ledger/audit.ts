@@ -59,7 +59,7 @@ export class Audit {
     if (integer(credits, 'micros') !== paidIn) {
       throw new AssertionError('the list of grants and top-ups differs from the books');
     }
-    const pending = this.#sql.exec("SELECT hold_id FROM task WHERE state = 'pending'").toArray();
+    const pending = this.#sql.exec('SELECT hold_id FROM task WHERE closed_at IS NULL').toArray();
     if (pending.some((row) => !memory.open.has(text(row, 'hold_id')))) {
       throw new AssertionError('a task is pending whose hold has ended');
     }

@@ -135,7 +135,7 @@ export class LedgerCore {
       records.sweep(turn.nowMs, ledgerSweepMax);
       ended.prune(turn.nowMs);
       reviews.prune(turn.nowMs);
-      tasks.prune(turn.nowMs);
+      tasks.prune(turn.nowMs, ledgerSweepMax);
       journal.prune();
     });
   }

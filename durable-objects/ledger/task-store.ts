@@ -15,7 +15,7 @@ export class TaskStore {
 
   constructor(sql: LedgerSql) {
     this.#sql = sql;
-    const rows = sql.exec("SELECT hold_id, deadline FROM task WHERE state = 'pending'").toArray();
+    const rows = sql.exec('SELECT hold_id, deadline FROM task WHERE closed_at IS NULL').toArray();
     this.#pending = new IdMap(rows.map((row) => [text(row, 'hold_id'), integer(row, 'deadline')]));
   }
 
@@ -90,9 +90,14 @@ export class TaskStore {
       .map(viewOf);
   }
 
-  /** Forgets what ended longer than `taskKeptMs` ago. */
-  prune(nowMs: number): void {
-    this.#sql.exec('DELETE FROM task WHERE closed_at < ?', nowMs - taskKeptMs);
+  /** Forgets what ended longer than `taskKeptMs` ago, `limit` at most. */
+  prune(nowMs: number, limit: number): void {
+    this.#sql.exec(
+      `DELETE FROM task WHERE hold_id IN
+         (SELECT hold_id FROM task WHERE closed_at < ? ORDER BY closed_at LIMIT ?)`,
+      nowMs - taskKeptMs,
+      limit,
+    );
   }
 }
 

@@ -160,7 +160,7 @@ export class Turn {
   expire(hold: Hold): void {
     const { tasks } = this.#memory;
     if (tasks.isRunning(hold.id, this.nowMs)) {
-      this.do(['renew', hold.id]);
+      this.#renew(hold.id);
       return;
     }
     this.do(['expire', hold.id, hold.amountMicros]);

@@ -86,4 +86,7 @@ export const orgLedgerSchema: readonly string[] = [
   ) WITHOUT ROWID`,
   `CREATE UNIQUE INDEX task_ids ON task (provider, task_id)`,
   `CREATE INDEX task_states ON task (state, closed_at)`,
+  // Both questions, what is pending and what ended long ago, are about the end alone: what is pending has none.
+  `DROP INDEX task_states`,
+  `CREATE INDEX task_ends ON task (closed_at)`,
 ];

@@ -1,5 +1,5 @@
 /** Every command, in the order of the help. Read by `main.ts`, `help.ts` and the tests. */
-import { audit, balance, entries, holds, pollTasks, tasks } from './books.ts';
+import { audit, balance, entries, holds } from './books.ts';
 import { capacityCommands } from './capacity.ts';
 import { capacityClassify } from './capacity-classify.ts';
 import { capacitySnapshots, capacitySweep } from './capacity-sweep.ts';
@@ -8,6 +8,7 @@ import { grant, topup } from './credits.ts';
 import { calls, catalogSearch, tenants } from './directory.ts';
 import { closeReview, records, resolveRecord, reviews } from './open-ends.ts';
 import { overflowCommands } from './overflow.ts';
+import { pollTasks, tasks } from './tasks.ts';
 
 /** The table. */
 export const commands: readonly Command[] = [

@@ -68,37 +68,46 @@ const onAccount = (
   ports: GuardPorts,
   background: Background,
 ): MaybePromise<Result<GuardedCall, Refusal>> =>
-  whenOk(takePlace(call, catalog, ports, background), ({ account, waitMs, takenAt }) => {
+  whenOk(takePlace(call, catalog, ports, background), (place) => {
+    const { account, waitMs, takenAt } = place;
+    const { upstream } = account;
     const unused = (): void => {
       if (takenAt !== null) ports.capacity.giveBack(takenAt, call.id, background);
     };
-    const { upstream } = account;
     const preparing = ports.credentials.prepare(upstream, call.tenant, call.startedAtMs);
     return whenHere(preparing, (credentials) => {
       if (!credentials.ok) {
         unused();
         return credentials;
       }
-      const made = (headers: PlatformHeaders): Result<GuardedCall, Refusal> =>
+      const named = platformHeaders(call, catalog, ports.sign);
+      const headers = waitMs === 0 ? named : inTurn(call, named, ports.sleep(waitMs), unused);
+      const smoothed = waitMs === 0 ? null : { waitMs, resent: false };
+      return whenHere(headers, (platform) =>
         ok(
           grow(call, {
             upstream,
             credentials: credentials.value,
-            platformHeaders: headers,
+            platformHeaders: platform,
             account: account.label,
-            smoothed: waitMs > 0 ? { waitMs, resent: false } : null,
+            smoothed,
           }),
-        );
-      const headers = platformHeaders(call, catalog, ports.sign);
-      if (waitMs === 0) return whenHere(headers, made);
-      return Promise.all([headers, waited(call.request.signal, ports.sleep(waitMs))]).then(
-        ([named, isThere]) => {
-          if (!isThere) unused();
-          return made(named);
-        },
+        ),
       );
     });
   });
+
+/** Gives `value` when the turn has come; a caller that is gone by then gives its place back. */
+async function inTurn<T>(
+  { request }: ReservedCall,
+  value: MaybePromise<T>,
+  turn: Promise<void>,
+  unused: () => void,
+): Promise<T> {
+  const [made, isThere] = await Promise.all([value, waited(request.signal, turn)]);
+  if (!isThere) unused();
+  return made;
+}
 
 /** Whether the client is still there when its turn comes; a place that is given back early serves somebody else. */
 async function waited(client: AbortSignal, turn: Promise<void>): Promise<boolean> {
@@ -128,7 +137,7 @@ async function signedHeaders(
   { entry: { provider } }: CatalogCall,
   sign: GuardPorts['sign'],
 ): Promise<PlatformHeaders> {
-  const headers: [string, string | null][] = [['user-agent', platformUserAgent]];
+  const headers: [string, string | null][] = unsignedHeaders.map(([name, value]) => [name, value]);
   const key = call.headers.idempotencyKey;
   if (key !== null) {
     const scope = keyScopeOf(call);

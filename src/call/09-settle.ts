@@ -17,13 +17,12 @@ import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
 import { declaredLength } from '../domain/relay/request-target';
 import {
-  endOf,
+  endOfTask,
   submissionOf,
   type TaskAnswer,
   type TaskState,
   type TaskTerms,
   type TaskView,
-  verdictOf,
 } from '../domain/tasks/task';
 import type { Background } from '../ports/config';
 import type { LedgerDesk } from '../ports/ledger';
@@ -113,7 +112,7 @@ async function submitted(
     const account = call.account ?? primaryAccount;
     const isOpen = await money.defer({ taskId: made.taskId, account });
     const taskState: TaskState = isOpen ? 'pending' : 'released';
-    return ok(grow(call, { ...read, costMicros: null, taskState }));
+    return ok(grow(call, { ...read, costMicros: money.costMicros, taskState }));
   }
   money.settle(made.charge, true);
   return ok(grow(call, { ...read, costMicros: money.costMicros, taskState: null }));
@@ -141,18 +140,14 @@ async function settleTask(
     return ok(grow(call, { tap: null, costMicros: null, taskState: task.state }));
   const bytes = call.bytes === null ? await wholeBody(call, hold) : ok(call.bytes);
   if (!bytes.ok) return bytes;
-  const terms = JSON.parse(task.terms) as TaskTerms;
   const plain = bytes.value === null ? null : plainBytes(bytes.value, header);
-  const verdict = verdictOf(terms, { status, header, bytes: plain }, task.heldMicros);
+  const end = endOfTask(task, { status, header, bytes: plain });
   const read = { bytes: bytes.value, tap: null } as const;
-  if (verdict.kind === 'running')
-    return ok(grow(call, { ...read, costMicros: null, taskState: task.state }));
-  const end = endOf(task.holdId, verdict.charge);
+  if (end === null) return ok(grow(call, { ...read, costMicros: null, taskState: task.state }));
   ports.desk.end(call.tenant.ledger, end, background);
   ports.tasks.ended(task.holdId, background);
-  const isPaid = end[0] === 'settle';
-  const costMicros = isPaid ? verdict.charge.micros : null;
-  const taskState: TaskState = isPaid ? 'settled' : 'released';
+  const costMicros = end[0] === 'settle' ? end[2] : null;
+  const taskState: TaskState = costMicros === null ? 'released' : 'settled';
   return ok(grow(call, { ...read, costMicros, taskState }));
 }
 

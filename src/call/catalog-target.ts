@@ -175,17 +175,15 @@ function accountsOf(place: Place, ports: LadderPorts): readonly AccountRung[] {
   const [primary] = provider.accounts;
   if (primary === undefined || !ports.hasSetting(primary.setting)) return noAccounts;
   const { setting } = primary;
-  const rung = (label: string, named: string): AccountRung => ({
-    label,
-    upstream: standIn(place, label, { kind: 'platform_setting', setting: named }),
-  });
+  const rung = (label: string): AccountRung => {
+    const named = accountSetting({ provider: provider.slug, label, setting });
+    return {
+      label,
+      upstream: standIn(place, label, { kind: 'platform_setting', setting: named }),
+    };
+  };
   const further = ports.platformAccounts.get(provider.slug) ?? [];
-  const rungs = [
-    rung(primaryAccount, setting),
-    ...further.map((label) =>
-      rung(label, accountSetting({ provider: provider.slug, label, setting })),
-    ),
-  ];
+  const rungs = [primaryAccount, ...further].map(rung);
   accountRungs.set(place.entry, rungs);
   return rungs;
 }

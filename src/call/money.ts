@@ -57,6 +57,8 @@ export class Money {
   readonly recordId: string | null;
   /** What has to be read of an answer; no readings: its body says nothing about money. */
   readonly plan: UsagePlan;
+  /** How a task is priced that this call submits; `null`: it submits none. */
+  readonly terms: TaskTerms | null;
   /** Micro-USD once it is settled; `null` before, and when it was released. */
   costMicros: number | null = null;
   isClosed = false;
@@ -78,7 +80,9 @@ export class Money {
     this.holdId = parts.holdId;
     this.heldMicros = parts.heldMicros;
     this.recordId = parts.recordId;
-    this.plan = planOf(parts.endpoint);
+    const { endpoint, price } = parts;
+    this.plan = planOf(endpoint);
+    this.terms = endpoint?.task == null ? null : termsOf(endpoint.task, endpoint, price);
     parts.background(this.#open.promise);
   }
 
@@ -91,12 +95,6 @@ export class Money {
   /** Whether an answer has to be read, for its price or for its record: then it must not be coded. */
   get readsAnswers(): boolean {
     return this.plan.readings.length > 0 || this.recordId !== null || this.terms !== null;
-  }
-
-  /** How a task is priced that this call submits; `null`: it submits none. */
-  get terms(): TaskTerms | null {
-    const { endpoint, price } = this.#parts;
-    return endpoint?.task == null ? null : termsOf(endpoint.task, endpoint, price);
   }
 
   get hasLeft(): boolean {

@@ -5,7 +5,7 @@
  */
 import type { CapacityStore } from '../adapters/d1/capacity-store';
 import type { OverflowStore } from '../adapters/d1/overflow-store';
-import type { OverflowClient } from '../adapters/egress/overflow-client';
+import type { JobClient } from '../adapters/egress/job-client';
 import { readJson } from '../base/json-path';
 import { overflowCatalogBytesMax, overflowLeaseMs } from '../base/limits-capacity';
 import { type Aggregator, authHeader } from '../domain/overflow/aggregators';
@@ -18,7 +18,7 @@ import type { CatalogRead, SyncRun } from '../ports/overflow-jobs';
 export interface OverflowSyncPorts {
   readonly leases: Pick<CapacityStore, 'takeLease' | 'endLease'>;
   readonly store: Pick<OverflowStore, 'rows' | 'endpoints' | 'providers' | 'barred' | 'write'>;
-  readonly client: Pick<OverflowClient, 'ask'>;
+  readonly client: Pick<JobClient, 'ask'>;
   readonly aggregators: readonly Aggregator[];
   /** The operator's key of an aggregator; null: none. */
   readonly keyOf: (aggregator: Aggregator) => string | null;

@@ -4,8 +4,9 @@
  * vendor or a store that does not answer is asked again later and later, and money is never moved by silence: the ledger gives the task up
  * at its deadline. Called by `jobs/crons.ts` every minute, and by hand through wiring.ts.
  */
-import type { TaskPoller } from '../adapters/egress/task-poller';
+import type { JobClient } from '../adapters/egress/job-client';
 import {
+  meteredAnswerBytesMax,
   taskPollFirstMs,
   taskPollLeaseMs,
   taskPollPauseMsMax,
@@ -17,14 +18,10 @@ import {
 } from '../base/limits-money';
 import { sideBySide } from '../base/side-by-side';
 import { accountSetting } from '../domain/capacity/accounts';
-import { primaryAccount } from '../domain/capacity/signal';
-import {
-  endOf,
-  type TaskAnswer,
-  type TaskTerms,
-  type TaskView,
-  verdictOf,
-} from '../domain/tasks/task';
+import type { EgressPolicy } from '../domain/egress/allowance';
+import { directRequest, operatorCall, type ReadyRequest } from '../domain/overflow/test-call';
+import { encodeQueryPart } from '../domain/relay/query';
+import { endOfTask, pollOf, type TaskAnswer, type TaskView } from '../domain/tasks/task';
 import type { Catalog, CatalogEntry } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { Ledgers } from '../ports/ledger';
@@ -35,7 +32,8 @@ export interface TaskPollPorts {
   readonly index: TaskIndex;
   readonly ledgers: Ledgers;
   readonly catalog: Pick<Catalog, 'endpoint'>;
-  readonly poller: Pick<TaskPoller, 'poll'>;
+  readonly client: Pick<JobClient, 'ask'>;
+  readonly policy: EgressPolicy;
   readonly settings: ReadonlyMap<string, string>;
   readonly nowMs: () => number;
   readonly report: (event: string, facts: Readonly<Record<string, string>>) => void;
@@ -62,7 +60,12 @@ async function polled(
 ): Promise<Exclude<PollOutcome, 'left'>> {
   const { index, nowMs } = ports;
   const { holdId, polls } = task;
-  const outcome = await outcomeOf(ports, task, background);
+  const outcome = await outcomeOf(ports, task, background).catch((bug: unknown) => {
+    // One task that cannot be judged keeps no other from its poll.
+    const error = bug instanceof Error ? bug.name : typeof bug;
+    ports.report('task.poll_bug', { hold_id: holdId, error });
+    return 'failed' as const;
+  });
   if (outcome === 'running') {
     const waitMs = Math.min(taskPollFirstMs + (polls + 1) * taskPollStepMs, taskPollPauseMsMax);
     await index.next(holdId, { atMs: nowMs() + waitMs, polls: polls + 1, failures: 0 });
@@ -85,12 +88,10 @@ async function outcomeOf(
   const task = await ledger.task(provider, taskId);
   if (task !== null && 'outcome' in task) return 'failed';
   if (task === null || task.holdId !== holdId || task.state !== 'pending') return 'gone';
-  const terms = JSON.parse(task.terms) as TaskTerms;
-  const answer = await answerOf(ports, task, terms, background);
+  const answer = await answerOf(ports, task, background);
   if (answer === null) return 'failed';
-  const verdict = verdictOf(terms, answer, task.heldMicros);
-  if (verdict.kind === 'running') return isAnswered(answer) ? 'running' : 'failed';
-  const end = endOf(holdId, verdict.charge);
+  const end = endOfTask(task, answer);
+  if (end === null) return isAnswered(answer) ? 'running' : 'failed';
   const applied = await ledger.apply([end], []);
   if (applied.outcome !== 'applied') return 'failed';
   return end[0] === 'settle' ? 'settled' : 'released';
@@ -100,32 +101,34 @@ async function outcomeOf(
 const isAnswered = ({ status }: TaskAnswer): boolean => status >= 200 && status < 300;
 
 async function answerOf(
-  { catalog, poller, settings, nowMs, report }: TaskPollPorts,
-  { account, taskId, provider, holdId }: TaskView,
-  { rule }: TaskTerms,
+  ports: TaskPollPorts,
+  task: TaskView,
   background: Background,
 ): Promise<TaskAnswer | null> {
-  const found = await catalog.endpoint(rule.poll, { nowMs: nowMs(), background });
-  const entry = found.ok ? found.value : null;
-  const setting = entry === null ? null : settingOf(entry, account);
-  const credential = setting === null ? undefined : settings.get(setting);
-  const faults = { provider, hold_id: holdId };
-  if (entry === null || setting === null || credential === undefined) {
-    report('task.not_polled', { ...faults, why: entry === null ? 'no_row' : 'no_credential' });
-    return null;
+  const found = await ports.catalog.endpoint(pollOf(task), { nowMs: ports.nowMs(), background });
+  const request = found.ok && found.value !== null ? requestOf(ports, task, found.value) : null;
+  const rules = { bytesMax: meteredAnswerBytesMax, waitMs: taskPollWaitMs, background };
+  const answer = request === null ? null : await ports.client.ask(request, rules);
+  if (answer === null) {
+    const why = request === null ? 'no_request' : 'no_answer';
+    ports.report('task.not_polled', { provider: task.provider, hold_id: task.holdId, why });
   }
-  const answer = await poller.poll({ entry, account, setting, credential, taskId, background });
-  if (answer.ok) return answer.value;
-  report('task.not_polled', { ...faults, why: answer.error });
-  return null;
+  return answer;
 }
 
-/** The setting with the credential of the account that works on the task. */
-function settingOf({ provider }: CatalogEntry, label: string): string | null {
+/** The poll, with the credential of the account that works on the task; `null`: the row or the credential does not serve it any more. */
+function requestOf(
+  { settings, policy }: TaskPollPorts,
+  { account: label, taskId }: TaskView,
+  { endpoint, provider }: CatalogEntry,
+): ReadyRequest | null {
   const [primary] = provider.accounts;
-  if (primary === undefined) return null;
+  if (primary === undefined || endpoint.taskId === null) return null;
   const { setting } = primary;
-  return label === primaryAccount
-    ? setting
-    : accountSetting({ provider: provider.slug, label, setting });
+  const credential = settings.get(accountSetting({ provider: provider.slug, label, setting }));
+  if (credential === undefined) return null;
+  const query = `${encodeQueryPart(endpoint.taskId)}=${encodeQueryPart(taskId)}`;
+  const call = operatorCall(endpoint, provider, { query, bodyText: null }, policy);
+  const request = call.ok ? directRequest(call.value, provider, credential) : call;
+  return request.ok ? request.value : null;
 }

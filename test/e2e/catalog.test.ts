@@ -205,6 +205,16 @@ describe('a fault of a file', () => {
       '13:5 endpoints.0.cost must be per_success, per_result or usage where there is a task',
     ],
     [
+      'a task with more than its ledger can keep',
+      head +
+        account +
+        submit({
+          failed: `[${Array.from({ length: 100 }, (_, i) => `f${i}${'x'.repeat(400)}`)}]`,
+        }) +
+        poll(),
+      '15:5 endpoints.0.task has more states, meters and paths than a task can keep',
+    ],
+    [
       'a state that is success and failure',
       head + account + submit({ failed: '[done]' }) + poll(),
       '15:5 endpoints.0.task has a state that is both succeeded and failed',

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { isPlural, parsePath } from '../../../src/base/json-path.ts';
-import { taskDeadlineMsMax } from '../../../src/base/limits-money.ts';
+import { taskDeadlineMsMax, taskTermsCharsMax } from '../../../src/base/limits-money.ts';
 import type { Parameter, PlatformRule, ValueRule } from '../../../src/domain/catalog/endpoint.ts';
 import { placeholderNames } from '../../../src/domain/catalog/placeholders.ts';
 import { rateSchema } from './balance-schema.ts';
@@ -275,6 +275,10 @@ function checkTask(row: Row, blame: Blame): void {
     blame(['task'], 'needs platform_auth: account');
   if (row.task !== null && !waitingCosts.has(row.cost.kind))
     blame(['cost'], 'must be per_success, per_result or usage where there is a task');
+  // What the ledger could not keep would be work for nothing; meters stand in the cost and in the price.
+  const kept = JSON.stringify([row.task, row.cost, row.settlement]).length;
+  if (row.task !== null && 2 * kept > taskTermsCharsMax)
+    blame(['task'], 'has more states, meters and paths than a task can keep');
   if (row.task_id === null) return;
   if (!placeholderNames(row.path).includes(row.task_id))
     blame(['task_id'], 'is no placeholder of the path');

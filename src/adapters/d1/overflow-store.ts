@@ -87,8 +87,18 @@ export class OverflowStore {
       for (const { document } of rows) {
         const { id, provider, method, host, path, platformAuth, cost, tombstone, task, taskId } =
           toCatalogEndpoint(document);
-        const row = { id, provider, method, host, path, platformAuth, cost, tombstone };
-        found.push({ ...row, task, taskId });
+        found.push({
+          id,
+          provider,
+          method,
+          host,
+          path,
+          platformAuth,
+          cost,
+          tombstone,
+          task,
+          taskId,
+        });
       }
       after = found.at(-1)?.id ?? '';
       if (rows.length < overflowStoreRowsMax) break;

@@ -6,7 +6,7 @@ import { eq, inArray, lte } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/d1';
 import { taskPollFirstMs } from '../../base/limits-money';
 import type { DueTask, TaskIndex } from '../../ports/tasks';
-import { tasks } from './schema';
+import { tasks } from './schema-ledger';
 import type { Db } from './store/statements';
 
 export class D1TaskIndex implements TaskIndex {

@@ -137,9 +137,7 @@ export class BufferedCallLog implements CallLog {
     }
     // Whoever comes from here on has a keeper of its own.
     this.#keptUntilMs = 0;
-    await flushing;
-    await reporting;
-    await this.#lastLook(endsAtMs + keeperRestMs);
+    await Promise.all([flushing, reporting, this.#lastLook(endsAtMs + keeperRestMs)]);
   }
 
   /** Calls whose context died just before the end of a keeper: they lapse, and their rows are written. */

@@ -6,12 +6,15 @@
 import { err, ok, type Result } from '../../base/result';
 import { primaryAccount } from './signal';
 
-/** Name of a further account's value among the platform settings; `env.ts` puts it there. */
+/** Name of an account's value among the platform settings: the primary's is plain, `env.ts` puts the further ones there. */
 export const accountSetting = (place: {
   readonly provider: string;
   readonly label: string;
   readonly setting: string;
-}): string => `${place.provider}/${place.label}/${place.setting}`;
+}): string =>
+  place.label === primaryAccount
+    ? place.setting
+    : `${place.provider}/${place.label}/${place.setting}`;
 
 /**
  * Why the account of an object cannot be used. `retired`: its label is no longer configured. `unavailable`: this deployment has none of

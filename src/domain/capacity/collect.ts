@@ -62,12 +62,12 @@ export function accountsOf(
   if (primary === undefined || !settings.has(primary.setting)) return [];
   const own = provider.balance?.kind === 'call' ? provider.balance.setting : null;
   const setting = own ?? primary.setting;
-  const further = (labels.get(provider.slug) ?? []).map((label) => ({
+  const further = labels.get(provider.slug) ?? [];
+  return [primaryAccount, ...further].map((label) => ({
     provider,
     account: label,
     setting: accountSetting({ provider: provider.slug, label, setting }),
   }));
-  return [{ provider, account: primaryAccount, setting }, ...further];
 }
 
 /** One request, ready to send. */

@@ -1,12 +1,12 @@
 /**
  * Test call: the cheap request of a catalog row, as the vendor would get it and as an aggregator relays it; both are the same request.
  * Promises: a credential goes to one of the provider's own base URLs, judged as the road judges one, or nowhere; faults are words of ours.
- * Pure. Called by `jobs/overflow-verify.ts`.
+ * Pure. Called by `jobs/overflow-verify.ts` and `jobs/task-polls.ts`.
  */
 import { type JsonField, setTopLevelFields } from '../../base/json';
 import { jsonDepthMax } from '../../base/limits';
 import { err, ok, type Result } from '../../base/result';
-import type { CatalogEndpoint } from '../catalog/endpoint';
+import type { CatalogEndpoint, TestRequest } from '../catalog/endpoint';
 import { fillPath } from '../catalog/placeholders';
 import { approvedBase, type BaseUrl, bindingsOf, type Provider } from '../catalog/provider';
 import { render } from '../credentials/render';
@@ -41,18 +41,28 @@ export function testCall(
   provider: Provider,
   policy: EgressPolicy,
 ): Result<TestCall, TestFault> {
-  const { testRequest, method } = endpoint;
+  const { testRequest } = endpoint;
   if (testRequest === null) return err('no_test_request');
+  return operatorCall(endpoint, provider, testRequest, policy);
+}
+
+/** A request of the operator's own to a row: its test request, or a poll of a task. */
+export function operatorCall(
+  endpoint: CatalogEndpoint,
+  provider: Provider,
+  { query, bodyText }: TestRequest,
+  policy: EgressPolicy,
+): Result<TestCall, TestFault> {
   const base = approvedBase(provider, endpoint, policy);
   if (!base.ok) return base;
-  const filled = fillPath(endpoint.path, testRequest.query);
+  const filled = fillPath(endpoint.path, query);
   if (!filled.ok) return err('test_request');
   return ok({
     base: base.value,
-    method,
+    method: endpoint.method,
     path: `${base.value.basePath}${filled.value.path}`,
     query: mergeQuery(endpoint.query, filled.value.query),
-    bodyText: testRequest.bodyText,
+    bodyText,
   });
 }
 

@@ -7,6 +7,7 @@
  */
 import { pathOf, readJson, readPath } from '../../base/json-path';
 import {
+  catalogIdCharsMax,
   ledgerIdCharsMax,
   taskDeadlineMsMax,
   taskIdCharsMax,
@@ -70,6 +71,8 @@ export function openTaskFault(task: OpenTask): string | null {
     text.length > 0 && text.length <= charsMax;
   if (!isText(task.holdId, ledgerIdCharsMax)) return 'holdId';
   if (!isText(task.taskId, taskIdCharsMax)) return 'taskId';
+  for (const field of ['provider', 'endpointId', 'account'] as const)
+    if (!isText(task[field], catalogIdCharsMax)) return field;
   if (!isText(task.terms, taskTermsCharsMax)) return 'terms';
   const { deadlineMs } = task;
   const isDeadline = Number.isSafeInteger(deadlineMs) && deadlineMs > 0;
@@ -132,8 +135,25 @@ export function verdictOf(terms: TaskTerms, answer: TaskAnswer, heldMicros: numb
   return { kind: 'ended', charge: failureCharge(terms, answer, document) };
 }
 
-/** How the hold of a task ends. */
-export const endOf = (holdId: string, { micros, source }: Charge): EndOp =>
+/** How the hold of a pending task ends by an answer about it; `null`: the task is still running. */
+export function endOfTask(
+  { holdId, heldMicros, terms }: Pick<TaskView, 'holdId' | 'heldMicros' | 'terms'>,
+  answer: TaskAnswer,
+): TaskEnd | null {
+  const verdict = verdictOf(readTerms(terms), answer, heldMicros);
+  return verdict.kind === 'running' ? null : endOf(holdId, verdict.charge);
+}
+
+/** The settlement or the release of a task's hold. */
+export type TaskEnd = Extract<EndOp, readonly ['settle' | 'release', ...unknown[]]>;
+
+/** Catalog id of the row that polls a task. */
+export const pollOf = ({ terms }: Pick<TaskView, 'terms'>): string => readTerms(terms).rule.poll;
+
+/** Reads what the ledger kept of terms; we wrote it ourselves. */
+const readTerms = (text: string): TaskTerms => JSON.parse(text) as TaskTerms;
+
+const endOf = (holdId: string, { micros, source }: Charge): TaskEnd =>
   source === 'not_billable' ? ['release', holdId, 'task_failed'] : ['settle', holdId, micros, true];
 
 const isSuccess = ({ status }: TaskAnswer): boolean => status >= 200 && status < 300;

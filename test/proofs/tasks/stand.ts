@@ -37,34 +37,18 @@ export const heldMicros = 60;
 const task = `task: { id: id, poll: look-at, state: status, succeeded: [succeeded], failed: [failed, canceled] }`;
 const reported = `reported: { in: body, at: charge, per_million_micros: 1000000 }`;
 
-const rows = `
-  - name: submit
+const submit = (name: string, settlement: string): string => `
+  - name: ${name}
     capability: lab.task
     summary: takes a job
     method: POST
     path: /submit
     platform_auth: account
-    settlement: { basis: terminal, ${reported} }
+    settlement: { basis: terminal${settlement} }
     ${task}
-    cost: { kind: per_success, prices: [{ price_micros: ${heldMicros} }] }
-  - name: submit-flat
-    capability: lab.task
-    summary: takes a job at one price
-    method: POST
-    path: /submit
-    platform_auth: account
-    settlement: { basis: terminal }
-    ${task}
-    cost: { kind: per_success, prices: [{ price_micros: ${heldMicros} }] }
-  - name: submit-short
-    capability: lab.task
-    summary: takes a job that is given up soon
-    method: POST
-    path: /submit
-    platform_auth: account
-    settlement: { basis: terminal }
-    ${task}
-    cost: { kind: per_success, prices: [{ price_micros: ${heldMicros} }] }
+    cost: { kind: per_success, prices: [{ price_micros: ${heldMicros} }] }`;
+
+const rows = `${submit('submit', `, ${reported}`)}${submit('submit-flat', '')}${submit('submit-short', '')}
   - name: look-at
     capability: lab.state
     summary: tells how a job goes

@@ -4,44 +4,12 @@ import { err } from '../../../src/base/result';
 import { reserve } from '../../../src/call/06-reserve';
 import { settle } from '../../../src/call/09-settle';
 import type { Money } from '../../../src/call/money';
-import type { TaskRule } from '../../../src/domain/tasks/rule';
-import { type TaskView, termsOf } from '../../../src/domain/tasks/task';
+import { cost, pending, price, rule, settlement } from '../domain/tasks/rows';
 import { account, answered, authorized, backgroundOf, catalogCall, entryOf, key } from './calls';
 import { capacityPorts } from './capacity-ports';
 import { moneyOf, NotedDesk, NotedTasks } from './desk';
 
-const rule: TaskRule = {
-  idAt: 'id',
-  poll: 'lab.look-at',
-  stateAt: 'status',
-  succeeded: ['succeeded'],
-  failed: ['failed'],
-  deadlineMs: 86_400_000,
-};
-const cost = { kind: 'per_success', prices: [{ when: [], priceMicros: 70 }] } as const;
-const price = { kind: 'per_success', priceMicros: 70 } as const;
-const settlement = {
-  basis: 'terminal',
-  reported: null,
-  fallbackMicros: null,
-  reserveMicros: null,
-} as const;
 const submitRow = entryOf({ cost, settlement, task: rule }).endpoint;
-
-const view = (parts: Partial<TaskView> = {}): TaskView => ({
-  holdId: 'hld_task',
-  provider: 'lab',
-  taskId: 'job-1',
-  endpointId: 'lab.submit',
-  account: 'primary',
-  state: 'pending',
-  heldMicros: 100,
-  terms: JSON.stringify(termsOf(rule, submitRow, price)),
-  openedAtMs: 0,
-  deadlineAtMs: 1,
-  closedAtMs: null,
-  ...parts,
-});
 
 const opened: Money[] = [];
 afterEach(() => {
@@ -84,7 +52,7 @@ describe('a call about a task', () => {
     ['primary', ['primary']],
     ['b', ['b']],
   ])('is answered by the account %s that works on it', async (label, expected) => {
-    const { result, desk } = await ask(view({ account: label }));
+    const { result, desk } = await ask(pending({ account: label }));
     expect(result).toMatchObject({ ok: true, value: { money: null, task: { taskId: 'job-1' } } });
     if (result.ok && 'capacity' in result.value)
       expect(result.value.capacity?.accounts.map((one) => one.label)).toEqual(expected);
@@ -92,14 +60,14 @@ describe('a call about a task', () => {
   });
 
   it('whose account is no longer configured is refused, and never moves to another', async () => {
-    const gone = await ask(view({ account: 'c' }));
+    const gone = await ask(pending({ account: 'c' }));
     expect(gone.result).toEqual(err({ code: 'platform_account_retired' }));
-    const alone = await ask(view({ account: 'c' }), { labels: ['primary'] });
+    const alone = await ask(pending({ account: 'c' }), { labels: ['primary'] });
     expect(alone.result).toEqual(err({ code: 'platform_account_unavailable' }));
   });
 
   it('is counted where its key has a cap', async () => {
-    const { result, desk } = await ask(view(), { callCap: 5 });
+    const { result, desk } = await ask(pending(), { callCap: 5 });
     expect(result).toMatchObject({ ok: true, value: { task: { taskId: 'job-1' } } });
     expect(desk.places).toHaveLength(1);
   });
@@ -168,7 +136,7 @@ describe('the money of a submission', () => {
 });
 
 describe('an answer about a task', () => {
-  async function poll(response: Response, task = view()) {
+  async function poll(response: Response, task = pending()) {
     const [desk, tasks] = [new NotedDesk(), new NotedTasks()];
     const hold = { cancel: null, arm: () => undefined, armLater: () => undefined };
     const call = answered({ answer: response, task });
@@ -200,7 +168,7 @@ describe('an answer about a task', () => {
     'that has ended (%s) is not read',
     async (state) => {
       const response = says('succeeded');
-      const { desk, result } = await poll(response, view({ state }));
+      const { desk, result } = await poll(response, pending({ state }));
       expect([desk.last, response.bodyUsed]).toEqual([[], false]);
       expect(result).toMatchObject({ ok: true, value: { taskState: state, costMicros: null } });
     },

@@ -241,7 +241,7 @@ describe('OrgLedger', () => {
       const stub = await withTask('task fault');
       await stub.apply([['settle', 'a', 40, true]], []);
       await runInDurableObject(stub, (_, { storage }) => {
-        storage.sql.exec("UPDATE task SET state = 'pending'");
+        storage.sql.exec("UPDATE task SET state = 'pending', closed_at = NULL");
       });
       expect(await stub.audit()).toMatchObject({ outcome: 'fault' });
     });

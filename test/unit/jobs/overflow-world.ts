@@ -5,7 +5,7 @@
 import { env } from 'cloudflare:test';
 import { CapacityStore } from '../../../src/adapters/d1/capacity-store';
 import { OverflowStore } from '../../../src/adapters/d1/overflow-store';
-import type { ReadAnswer } from '../../../src/adapters/egress/overflow-client';
+import type { ReadAnswer } from '../../../src/adapters/egress/job-client';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
 import { type EgressAllowance, parseEgressAllow } from '../../../src/domain/egress/allowance';
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';

@@ -1,6 +1,8 @@
 /** Task polls: when a task is asked for again, and that silence moves no money. */
 import { describe, expect, it } from 'vitest';
+import type { ReadAnswer } from '../../../src/adapters/egress/job-client';
 import {
+  meteredAnswerBytesMax,
   taskPollFirstMs,
   taskPollLeaseMs,
   taskPollPauseMsMax,
@@ -10,49 +12,21 @@ import {
   taskPollsTogetherMax,
   taskPollWaitMs,
 } from '../../../src/base/limits-money';
-import { err, ok, type Result } from '../../../src/base/result';
+import { ok } from '../../../src/base/result';
 import type { EndOp } from '../../../src/domain/ledger/operations';
-import { type TaskAnswer, type TaskView, termsOf } from '../../../src/domain/tasks/task';
-import { pollTasks, type TaskPollPorts } from '../../../src/jobs/task-polls';
+import { pollTasks } from '../../../src/jobs/task-polls';
 import type { CatalogEntry } from '../../../src/ports/catalog';
 import type { Ledger } from '../../../src/ports/ledger';
 import type { DueTask, TaskIndex } from '../../../src/ports/tasks';
 import { entryOf } from '../call/calls';
+import { pending } from '../domain/tasks/rows';
 
 const nowMs = 1_000_000;
 const pollEntry = entryOf(
-  { cost: { kind: 'free' }, taskId: 'id' },
+  { cost: { kind: 'free' }, path: '/tasks/{id}', taskId: 'id' },
   { accounts: [{ label: 'main', setting: 'LAB_KEY' }] },
 );
-const rule = {
-  idAt: 'id',
-  poll: 'lab.look-at',
-  stateAt: 'status',
-  succeeded: ['succeeded'],
-  failed: ['failed'],
-  deadlineMs: 86_400_000,
-};
-const cost = { kind: 'per_success', prices: [] } as const;
-const settlement = {
-  basis: 'terminal',
-  reported: null,
-  fallbackMicros: null,
-  reserveMicros: null,
-} as const;
-const terms = termsOf(rule, { cost, settlement }, { kind: 'per_success', priceMicros: 60 });
-const pending: TaskView = {
-  holdId: 'hld_1',
-  provider: 'lab',
-  taskId: 'job-1',
-  endpointId: 'lab.submit',
-  account: 'primary',
-  state: 'pending',
-  heldMicros: 60,
-  terms: JSON.stringify(terms),
-  openedAtMs: 0,
-  deadlineAtMs: 2_000_000,
-  closedAtMs: null,
-};
+const task = pending({ holdId: 'hld_1' });
 const due: DueTask = {
   holdId: 'hld_1',
   address: { ledgerTenantId: 'ten_1', homeRegion: null },
@@ -62,12 +36,11 @@ const due: DueTask = {
   failures: 0,
 };
 
-const says = (status: string, code = 200): Result<TaskAnswer, never> =>
-  ok({
-    status: code,
-    header: () => null,
-    bytes: new TextEncoder().encode(JSON.stringify({ status })),
-  });
+const says = (status: string, code = 200): ReadAnswer => ({
+  status: code,
+  header: () => null,
+  bytes: new TextEncoder().encode(JSON.stringify({ status })),
+});
 
 interface World {
   readonly meanwhile?: () => Promise<void>;
@@ -76,7 +49,8 @@ interface World {
   readonly clock?: readonly number[];
   readonly task?: Awaited<ReturnType<Ledger['task']>>;
   readonly due?: DueTask;
-  readonly answer?: Awaited<ReturnType<TaskPollPorts['poller']['poll']>>;
+  /** null: none came. */
+  readonly answer?: ReadAnswer | null;
   readonly entry?: CatalogEntry | null;
   readonly settings?: ReadonlyMap<string, string>;
   readonly applied?: Awaited<ReturnType<Ledger['apply']>>;
@@ -100,7 +74,7 @@ async function run(world: World) {
     remove: async (id) => void removed.push(id),
   };
   const ledger = {
-    task: async () => (world.task === undefined ? pending : world.task),
+    task: async () => (world.task === undefined ? task : world.task),
     apply: async (ops: readonly EndOp[]) => {
       ends.push(...ops);
       return world.applied ?? { outcome: 'applied', ends: [{ outcome: 'settled' }], places: [] };
@@ -111,13 +85,17 @@ async function run(world: World) {
       index,
       ledgers: { of: () => ledger },
       catalog: { endpoint: async () => ok(entry) },
-      poller: {
-        poll: async ({ credential, taskId }) => {
-          asked.push(`${taskId} ${credential}`);
+      client: {
+        ask: async ({ url, headers }, rules) => {
+          expect(rules).toMatchObject({ waitMs: taskPollWaitMs, bytesMax: meteredAnswerBytesMax });
+          asked.push(
+            `${url} ${new Headers([...headers.map(([n, v]): [string, string] => [n, v])]).get('authorization')}`,
+          );
           await world.meanwhile?.();
-          return world.answer ?? says('running');
+          return world.answer === undefined ? says('running') : world.answer;
         },
       },
+      policy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
       settings: world.settings ?? new Map([['LAB_KEY', 'sk']]),
       nowMs: now,
       report: () => undefined,
@@ -144,10 +122,11 @@ describe('a task that runs', () => {
 
 describe('a poll that is no evidence', () => {
   const unanswered: readonly (readonly [string, World])[] = [
-    ['the vendor is unreachable', { answer: err('unreachable') }],
+    ['the vendor is unreachable', { answer: null }],
     ['the vendor says no', { answer: says('succeeded', 503) }],
     ['the ledger does not answer', { task: { outcome: 'ledger_unavailable', retryAfterMs: 1 } }],
     ['the row is gone', { entry: null }],
+    ['the row cannot be judged any more', { task: { ...task, terms: 'no JSON' } }],
     ['the account has no credential', { settings: new Map() }],
     [
       'the ledger does not take the end',
@@ -161,7 +140,7 @@ describe('a poll that is no evidence', () => {
   });
 
   it.each([1, 2, 3, 8])('after %i failures waits longer, up to the longest', async (failures) => {
-    const { next } = await run({ due: { ...due, failures }, answer: err('late') });
+    const { next } = await run({ due: { ...due, failures }, answer: null });
     const waitMs = taskPollRetryMs[Math.min(failures, 3)] ?? 0;
     expect(next).toEqual([{ atMs: nowMs + waitMs, polls: 0, failures: failures + 1 }]);
   });
@@ -190,7 +169,7 @@ it('so many tasks are polled at a time, and no more', async () => {
 
 describe('a task that has ended', () => {
   it.each([
-    ['succeeded', ['settle', 'hld_1', 60, true]],
+    ['succeeded', ['settle', 'hld_1', 70, true]],
     ['failed', ['release', 'hld_1', 'task_failed']],
   ])('%s: its hold ends, and it leaves the list', async (status, end) => {
     const { ends, removed, next } = await run({ answer: says(status) });
@@ -199,11 +178,11 @@ describe('a task that has ended', () => {
 
   it.each([
     ['is not in the ledger', null],
-    ['was settled', { ...pending, state: 'settled' as const }],
-    ['was given up', { ...pending, state: 'timed_out' as const }],
-    ['is another hold’s', { ...pending, holdId: 'hld_2' }],
-  ])('and %s is not asked for', async (_, task) => {
-    const { asked, removed, ends } = await run({ task });
+    ['was settled', { ...task, state: 'settled' as const }],
+    ['was given up', { ...task, state: 'timed_out' as const }],
+    ['is another hold’s', { ...task, holdId: 'hld_2' }],
+  ])('and %s is not asked for', async (_, known) => {
+    const { asked, removed, ends } = await run({ task: known });
     expect([asked, removed, ends]).toEqual([[], ['hld_1'], []]);
   });
 });

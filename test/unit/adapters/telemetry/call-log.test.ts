@@ -428,6 +428,26 @@ describe('open calls', () => {
     }
   });
 
+  it('that died just before the keeper’s end lapse while a write hangs', async () => {
+    const here = world();
+    here.push();
+    for (let passedMs = 0; passedMs < keeperLifeMs - keeperTickMs; passedMs += keeperTickMs) {
+      here.tally.isWaiting = true;
+      here.tally.isDue = false;
+      await here.pass(keeperTickMs);
+    }
+    here.state.sink = 'hangs';
+    here.push();
+    const dead = Object.assign(openCall({ alive: false }), { startedAtMs: here.state.nowMs });
+    dead.lapse = () => {
+      dead.lapsed += 1;
+      here.log.unwatch(dead);
+    };
+    keep(dead, here);
+    await here.pass(callLapseMs + custodyArmMs + 3 * keeperTickMs);
+    expect(dead.lapsed).toBe(1);
+  });
+
   it('that ended are forgotten', async () => {
     const here = world();
     const call = openCall({ alive: false });

@@ -1,10 +1,12 @@
 /** Tasks, the rule: what a submission started, what a poll says, what it costs. */
 import { describe, expect, it } from 'vitest';
 import {
+  catalogIdCharsMax,
   taskDeadlineMsMax,
   taskIdCharsMax,
   taskTermsCharsMax,
 } from '../../../../src/base/limits-money';
+
 import {
   type OpenTask,
   openTaskFault,
@@ -133,6 +135,9 @@ describe('what is kept of a task', () => {
     expect(openTaskFault(task)).toBeNull();
     expect(openTaskFault({ ...task, taskId: 'x'.repeat(taskIdCharsMax + 1) })).toBe('taskId');
     expect(openTaskFault({ ...task, terms: 'x'.repeat(taskTermsCharsMax + 1) })).toBe('terms');
+    for (const field of ['provider', 'endpointId', 'account'] as const)
+      for (const text of ['', 'x'.repeat(catalogIdCharsMax + 1)])
+        expect(openTaskFault({ ...task, [field]: text })).toBe(field);
     for (const deadlineMs of [0, -1, 1.5, Number.NaN, taskDeadlineMsMax + 1])
       expect(openTaskFault({ ...task, deadlineMs })).toBe('deadlineMs');
   });

@@ -1,8 +1,8 @@
 /**
- * OverflowClient: one request of the overflow jobs, to an aggregator or to a vendor.
- * Promises: never throws; ends within `overflowAnswerWaitMs`; the address is judged as the road judges one, redirects are not followed, the
+ * JobClient: one request of a job or of the child cycle, to an aggregator or to a vendor.
+ * Promises: never throws; ends within its time; the address is judged as the road judges one, redirects are not followed, the
  * answer is read to its bound and no further, no edge cache. Must never: keep or log a text of the other side, or a header of the request.
- * Made by wiring.ts, called by `jobs/overflow-sync.ts` and `jobs/overflow-verify.ts`.
+ * Made by wiring.ts, called by the jobs of overflow and tasks.
  */
 import { overflowAnswerWaitMs } from '../../base/limits-capacity';
 import type { EgressPolicy } from '../../domain/egress/allowance';
@@ -14,11 +14,18 @@ import type { DeskTime } from '../../ports/ledger';
 import { readWithin } from './read-within';
 
 /** What the client needs. `send` is the platform's fetch. */
-export interface OverflowClientParts {
+export interface JobClientParts {
   readonly send: (url: string, init: RequestInit) => Promise<Response>;
   readonly egress: EgressGuard;
   readonly policy: EgressPolicy;
   readonly time: DeskTime;
+}
+
+/** Bounds of one request; `waitMs` is that of an aggregator's answer when it is left out. */
+export interface AskRules {
+  readonly bytesMax: number;
+  readonly background: Background;
+  readonly waitMs?: number;
 }
 
 /** An answer, read whole. */
@@ -28,21 +35,21 @@ export interface ReadAnswer {
   readonly bytes: Uint8Array;
 }
 
-export class OverflowClient {
-  readonly #parts: OverflowClientParts;
+export class JobClient {
+  readonly #parts: JobClientParts;
 
-  constructor(parts: OverflowClientParts) {
+  constructor(parts: JobClientParts) {
     this.#parts = parts;
   }
 
   /** null: no answer, or one that is larger than `bytesMax`. */
   async ask(
     request: ReadyRequest,
-    { bytesMax, background }: { bytesMax: number; background: Background },
+    { bytesMax, background, waitMs = overflowAnswerWaitMs }: AskRules,
   ): Promise<ReadAnswer | null> {
     const abort = new AbortController();
     const late = Promise.withResolvers<null>();
-    const cancel = this.#parts.time.start(overflowAnswerWaitMs, () => {
+    const cancel = this.#parts.time.start(waitMs, () => {
       late.resolve(null);
       abort.abort();
     });

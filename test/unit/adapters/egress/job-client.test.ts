@@ -1,6 +1,6 @@
 /** The client of the overflow jobs: what it lets out, what it reads, and that it never waits or throws. */
 import { describe, expect, it } from 'vitest';
-import { OverflowClient } from '../../../../src/adapters/egress/overflow-client';
+import { JobClient } from '../../../../src/adapters/egress/job-client';
 import {
   overflowAnswerBytesMax,
   overflowAnswerWaitMs,
@@ -23,7 +23,7 @@ function world(send: () => Promise<Response>, isPublic = true) {
   if (!allow.ok) throw new Error(allow.error);
   const sent: (readonly [string, RequestInit])[] = [];
   const timers: { readonly ms: number; readonly act: () => void }[] = [];
-  const client = new OverflowClient({
+  const client = new JobClient({
     send: (url, init) => {
       sent.push([url, init]);
       return send();
