@@ -11,6 +11,7 @@ import {
   ledgerBatchOpsMax,
   ledgerBlocksMax,
   ledgerOutboxRowsMax,
+  ledgerOutboxTasksMax,
   ledgerSweepMax,
 } from '../../src/base/limits-money';
 import { blockKinds } from '../../src/domain/ledger/blocks';
@@ -202,11 +203,11 @@ export class LedgerCore {
     });
   }
 
-  /** Rows that D1 does not have yet, oldest first, in what one message can carry. */
+  /** Rows that D1 does not have yet, oldest first, in what one message can carry; and the tasks that it has to have polled. */
   outbox(limit: number): Outbox {
-    const { journal, state } = this.#loaded();
+    const { journal, state, tasks } = this.#loaded();
     const rows = journal.outbox(Math.min(limit, ledgerOutboxRowsMax));
-    return { rows, seq: state.seq };
+    return { rows, seq: state.seq, tasks: tasks.waiting(ledgerOutboxTasksMax) };
   }
 
   /** D1 has every row up to `seq`: they may go. */

@@ -5,7 +5,7 @@
  */
 import { taskKeptMs } from '../../src/base/limits-money';
 import { IdMap } from '../../src/domain/ledger/id-map';
-import type { OpenTask, TaskState, TaskView } from '../../src/domain/tasks/task';
+import type { OpenTask, TaskState, TaskView, WaitingTask } from '../../src/domain/tasks/task';
 import { integer, integerOrNull, type LedgerSql, type Slice, type SqlRow, text } from './storage';
 
 export class TaskStore {
@@ -39,6 +39,23 @@ export class TaskStore {
         .exec('SELECT * FROM task WHERE provider = ? AND task_id = ?', provider, taskId)
         .toArray()[0],
     );
+  }
+
+  /** Those that are pending, the newest first, `limit` at most. */
+  waiting(limit: number): readonly WaitingTask[] {
+    if (this.#pending.size === 0) return [];
+    return this.#sql
+      .exec(
+        `SELECT hold_id, provider, task_id FROM task WHERE closed_at IS NULL
+         ORDER BY opened_at DESC LIMIT ?`,
+        limit,
+      )
+      .toArray()
+      .map((row) => ({
+        holdId: text(row, 'hold_id'),
+        provider: text(row, 'provider'),
+        taskId: text(row, 'task_id'),
+      }));
   }
 
   /** A new one; the caller has seen that its hold is open and its id is new. */

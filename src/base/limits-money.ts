@@ -68,6 +68,8 @@ export const ledgerSweepMax = 500;
 export const ledgerPruneRowsMax = 5_000;
 /** Log rows of one outbox answer: one D1 batch. */
 export const ledgerOutboxRowsMax = 500;
+/** Waiting tasks that come with an outbox answer: what one firing polls; a parameter of D1 carries them. */
+export const ledgerOutboxTasksMax = 500;
 /** Log rows that one audit call replays: about a tenth of a second. */
 export const ledgerAuditRowsMax = 20_000;
 /** Longest delay that is added to an alarm, milliseconds: tenants that started together must not wake together. */

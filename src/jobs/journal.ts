@@ -1,10 +1,11 @@
 /**
- * Journal: copies the ledgers' logs into D1, a bounded number of rows per run.
+ * Journal: copies the ledgers' logs into D1, a bounded number of rows per run, and sees that the tasks which wait are listed there.
  * Promises: a row is acknowledged, and so may leave its object, only after D1 has it; what is missing
  * or turned back is noted with the ledger and reported, never smoothed over; one ledger that does
  * not answer keeps no other one waiting for more than its deadline. Called by worker.ts (Cron).
  */
 import { type KnownLedger, nextLedgers, noteFault, writeJournal } from '../adapters/d1/journal';
+import { listTasks } from '../adapters/d1/task-index';
 import { journalLedgersMax, journalOutboxesMax, ledgerOutboxRowsMax } from '../base/limits-money';
 import type { LogRow } from '../domain/ledger/entries';
 import type { Ledger, Ledgers } from '../ports/ledger';
@@ -40,7 +41,8 @@ export async function copyJournals(
   let [rows, behind] = [0, 0];
   const faults: string[] = [];
   for (const ledger of known) {
-    const copied = await copyOne({ db, ledger: ledgers.of(ledger.address), known: ledger }, bounds);
+    const from = { db, ledger: ledgers.of(ledger.address), known: ledger, nowMs };
+    const copied = await copyOne(from, bounds);
     rows += copied.rows;
     if (copied.isBehind) behind += 1;
     if (copied.fault === null) continue;
@@ -56,14 +58,24 @@ interface Copied {
   readonly fault: string | null;
 }
 
+interface Source {
+  readonly db: D1Database;
+  readonly ledger: Ledger;
+  readonly known: KnownLedger;
+  readonly nowMs: number;
+}
+
 async function copyOne(
-  { db, ledger, known }: { db: D1Database; ledger: Ledger; known: KnownLedger },
+  { db, ledger, known, nowMs }: Source,
   { outboxesMax }: JournalBounds,
 ): Promise<Copied> {
   let [rows, copiedSeq, fault] = [0, known.copiedSeq, null as string | null];
   for (let reads = 0; reads < outboxesMax; reads += 1) {
     const outbox = await ledger.outbox(ledgerOutboxRowsMax);
     if ('outcome' in outbox) return { rows, isBehind: true, fault };
+    // A task whose submission met a D1 that did not answer is not listed yet.
+    if (reads === 0 && outbox.tasks !== undefined && outbox.tasks.length > 0)
+      await listTasks(db, known.address, outbox.tasks, nowMs);
     if (outbox.seq < copiedSeq) {
       return { rows, isBehind: false, fault: `ahead of its ledger: ${copiedSeq} > ${outbox.seq}` };
     }

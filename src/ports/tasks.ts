@@ -1,7 +1,7 @@
 /**
  * Tasks: the asynchronous jobs of the vendors, as the road (stages 06 and 09) and the job that polls them see them.
- * Promises: what is opened is on the ledger's disk before the caller learns its id; who polls is found in D1, and a task that is missing
- * there ends by its owner's polls or at its deadline. Implemented by `adapters/durable/task-desk.ts` and `adapters/d1/task-index.ts`.
+ * Promises: what is opened is on the ledger's disk before the caller learns its id; who polls is found in D1; the journal job adds a task
+ * that is missing there. Implemented by `adapters/durable/task-desk.ts` and `adapters/d1/task-index.ts`.
  */
 import type { OpenTask, OpenTaskAnswer, TaskView } from '../domain/tasks/task';
 import type { Background } from './config';

@@ -2,6 +2,7 @@
  * Views: what people and jobs see of a ledger. Amounts in micro-USD, times in epoch milliseconds.
  * Made by the object's `core.ts`; read by the control plane, the journal job and the audit.
  */
+import type { WaitingTask } from '../tasks/task';
 import type { BlockKind } from './blocks';
 import type { LedgerConfig } from './config';
 import type { LogRow } from './entries';
@@ -75,11 +76,14 @@ export type AuditStep =
   | { readonly outcome: 'clean'; readonly fromSeq: number; readonly seq: number }
   | { readonly outcome: 'fault'; readonly seq: number; readonly what: string };
 
-/** Rows that D1 does not have yet. */
+/** What D1 has to know. */
 export interface Outbox {
+  /** Rows that it does not have yet. */
   readonly rows: readonly LogRow[];
   /** Newest row of the log. */
   readonly seq: number;
+  /** Tasks that wait for a poll, the newest first; absent: an object of the release before. */
+  readonly tasks?: readonly WaitingTask[];
 }
 
 /** Answer to a grant or top-up; a repeat gives the same. */

@@ -65,6 +65,9 @@ export interface TaskView {
   readonly closedAtMs: number | null;
 }
 
+/** A task as those who have it polled know it. */
+export type WaitingTask = Pick<TaskView, 'holdId' | 'provider' | 'taskId'>;
+
 /** The field of an {@link OpenTask} that breaks the contract; `null` when none does. */
 export function openTaskFault(task: OpenTask): string | null {
   const isText = (text: string, charsMax: number): boolean =>

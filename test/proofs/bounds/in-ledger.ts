@@ -9,6 +9,7 @@ import {
   ledgerLeaseMs,
   ledgerOutboxCharsMax,
   ledgerOutboxRowsMax,
+  ledgerOutboxTasksMax,
   ledgerRepeatMs,
   ledgerReviewKeepMs,
   ledgerSnapshotOpsMin,
@@ -17,6 +18,7 @@ import {
   ledgerTagPairsMax,
 } from '../../../src/base/limits-money.ts';
 import type { EndOp, PlaceOp, Tags } from '../../../src/domain/ledger/operations.ts';
+import type { OpenTask } from '../../../src/domain/tasks/task.ts';
 import { bundleLedger } from '../../support/ledger-bundle.ts';
 import { type CoreClass, loadCore } from '../../support/ledger-run.ts';
 import { NodeStorage } from '../../support/ledger-storage.ts';
@@ -35,6 +37,15 @@ const place = (i: number, tags: Tags | null = null): PlaceOp => [
   tags,
   null,
 ];
+const submission = (holdId: string): OpenTask => ({
+  holdId,
+  provider: 'lab',
+  taskId: holdId,
+  endpointId: 'lab.submit',
+  account: 'primary',
+  deadlineMs: ledgerLeaseMs,
+  terms: '{}',
+});
 const list = <T>(count: number, item: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => item(i));
 
@@ -131,6 +142,21 @@ export const inTheLedger: readonly Named[] = [
     for (let i = 0; i <= ledgerOutboxRowsMax; i += 1) core.topUp(`pay_${i}`, 1, startMs);
     same(core.outbox(1_000_000).rows.length, ledgerOutboxRowsMax, 'rows');
   }),
+  onLedgerRow(
+    `ledgerOutboxTasksMax: an outbox names ${ledgerOutboxTasksMax} waiting tasks at most, the newest`,
+    (core) => {
+      const names = list(ledgerOutboxTasksMax + 1, (i) => `hld_${i}`);
+      for (const [i, holdId] of names.entries()) {
+        core.apply([], [place(i)], startMs + i);
+        core.openTask(submission(holdId), startMs + i);
+      }
+      same(
+        core.outbox(1).tasks?.map(({ holdId }) => holdId),
+        names.slice(1).reverse(),
+        'tasks',
+      );
+    },
+  ),
   onLedgerRow(
     `ledgerOutboxCharsMax: an outbox that has ${ledgerOutboxCharsMax} characters ends`,
     (core) => {

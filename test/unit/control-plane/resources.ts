@@ -6,6 +6,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import type { Operation } from '../../../src/control-plane/operation';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
 import { endpoint, provider } from '../domain/catalog/rows';
+import { submitted } from '../domain/tasks/rows';
 import { type Api, db, makeKey, objects, startMs, type Tenant, upstreamFields } from './harness';
 
 /** Ids of one tenant's resources by the first segment of their path. */
@@ -84,15 +85,7 @@ export async function makeMoney(
   await stub.topUp(`pay_${hold}`, 100);
   const claim = [record, 'prn_1', record, 'fingerprint'] as const;
   await stub.apply([], [['place', hold, 60, 'key_1', 5, ['team', 'a'], claim]]);
-  await stub.openTask({
-    holdId: hold,
-    provider: 'lab',
-    taskId: `job of ${hold}`,
-    endpointId: 'lab.submit',
-    account: 'primary',
-    deadlineMs: 60_000,
-    terms: '{}',
-  });
+  await stub.openTask(submitted(hold, { deadlineMs: 60_000 }));
   await stub.apply([['unknown', record]], []);
   await runInDurableObject(stub, (_, { storage }) => {
     const insert = 'INSERT INTO review (hold_id, micros, at) VALUES (?, 7, ?)';

@@ -13,6 +13,7 @@ import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
 import type { AuditStep, Resolution } from '../../../src/domain/ledger/views';
 import { scenarios } from '../../support/ledger-scenario-list';
 import { playScenario, type Stage } from '../../support/ledger-scenarios';
+import { submitted } from '../domain/tasks/rows';
 
 const bindings = env as { readonly LEDGER?: DurableObjectNamespace<OrgLedger> };
 const startMs = Date.UTC(2031, 4, 7, 20);
@@ -153,21 +154,12 @@ describe('OrgLedger', () => {
 
   describe('a task', () => {
     const hourMs = 3_600_000;
-    const open = (holdId: string, taskId = `job of ${holdId}`, deadlineMs = hourMs) => ({
-      holdId,
-      provider: 'lab',
-      taskId,
-      endpointId: 'lab.submit',
-      account: 'primary',
-      deadlineMs,
-      terms: '{}',
-    });
     /** A ledger with a hold of 60 that is a task's. */
     async function withTask(name: string): Promise<DurableObjectStub<OrgLedger>> {
       const stub = ledger(name);
       await stub.topUp('pay', 100);
       await stub.apply([], [place('a', 60)]);
-      expect(await stub.openTask(open('a'))).toEqual({ outcome: 'opened' });
+      expect(await stub.openTask(submitted('a'))).toEqual({ outcome: 'opened' });
       return stub;
     }
     const later = async (stub: DurableObjectStub<OrgLedger>, ms: number): Promise<void> => {
@@ -179,11 +171,16 @@ describe('OrgLedger', () => {
 
     it('is opened once: a repeat says the same, another hold learns that it is known', async () => {
       const stub = await withTask('task repeat');
-      expect(await stub.openTask(open('a'))).toEqual({ outcome: 'opened' });
+      expect(await stub.openTask(submitted('a'))).toEqual({ outcome: 'opened' });
       await stub.apply([], [place('b', 10)]);
-      expect(await stub.openTask(open('b', 'job of a'))).toEqual({ outcome: 'known' });
-      expect(await stub.openTask(open('c'))).toEqual({ outcome: 'not_open' });
-      expect(await stub.openTask(open('b', ''))).toEqual({ outcome: 'invalid', field: 'taskId' });
+      expect(await stub.openTask(submitted('b', { taskId: 'job of a' }))).toEqual({
+        outcome: 'known',
+      });
+      expect(await stub.openTask(submitted('c'))).toEqual({ outcome: 'not_open' });
+      expect(await stub.openTask(submitted('b', { taskId: '' }))).toEqual({
+        outcome: 'invalid',
+        field: 'taskId',
+      });
       expect(await stub.tasks(null)).toHaveLength(1);
       expect(await stub.task('other', 'job of a')).toBeNull();
     });
@@ -219,7 +216,7 @@ describe('OrgLedger', () => {
       await stub.apply([['release', 'a', 'task_failed']], []);
       expect((await stub.task('lab', 'job of a'))?.state).toBe('settled');
       await stub.apply([], [place('b', 10)]);
-      await stub.openTask(open('b'));
+      await stub.openTask(submitted('b'));
       await stub.apply([['release', 'b', 'task_failed']], []);
       expect((await stub.task('lab', 'job of b'))?.state).toBe('released');
       expect(await stub.view()).toMatchObject({ availableMicros: 60, settledMicros: 40 });

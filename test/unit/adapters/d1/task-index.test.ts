@@ -1,10 +1,11 @@
 /** D1's list of tasks: who is due, and that one firing gets each. */
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { D1TaskIndex } from '../../../../src/adapters/d1/task-index';
+import { D1TaskIndex, listTasks } from '../../../../src/adapters/d1/task-index';
 import { taskPollFirstMs } from '../../../../src/base/limits-money';
 
-const index = new D1TaskIndex((env as { readonly DB: D1Database }).DB);
+const { DB } = env as { readonly DB: D1Database };
+const index = new D1TaskIndex(DB);
 const task = (holdId: string) => ({
   holdId,
   address: { ledgerTenantId: 'ten_1', homeRegion: 'weur' },
@@ -32,6 +33,17 @@ describe('the list of tasks', () => {
     });
     expect(ids(await index.takeDue(dueMs + 999, 10, 1_000))).toEqual(['hld_c']);
     expect(ids(await index.takeDue(dueMs + 1_000, 1, 1_000))).toHaveLength(1);
+  });
+
+  it('lists what a ledger waits for, and leaves alone what is listed', async () => {
+    const { address } = task('');
+    await index.add(task('hld_l'), 10_000_000);
+    await index.next('hld_l', { atMs: 20_000_000, polls: 2, failures: 0 });
+    await listTasks(DB, address, [task('hld_l'), task('hld_m')], 10_000_000);
+    const due = await index.takeDue(20_000_000, 10, 1);
+    const of = (id: string) => due.find(({ holdId }) => holdId === id);
+    expect(of('hld_l')).toMatchObject({ ...task('hld_l'), polls: 2 });
+    expect(of('hld_m')).toMatchObject({ ...task('hld_m'), polls: 0 });
   });
 
   it('remembers when the next poll is, and forgets what has ended', async () => {

@@ -6,6 +6,7 @@ import { env } from 'cloudflare:test';
 import { describe, expect, it } from 'vitest';
 import type { OrgLedger } from '../../../../durable-objects/org-ledger';
 import { listLedgers, readJournal, registerLedger } from '../../../../src/adapters/d1/journal';
+import { D1TaskIndex } from '../../../../src/adapters/d1/task-index';
 import {
   type LedgerObject,
   ledgerStubs,
@@ -18,13 +19,14 @@ import {
   noSettlementQueue,
   SettlementQueue,
 } from '../../../../src/adapters/durable/settlement-queue';
-import { settlementsMessageOpsMax } from '../../../../src/base/limits-money';
+import { settlementsMessageOpsMax, taskPollFirstMs } from '../../../../src/base/limits-money';
 import { JournalAudit } from '../../../../src/domain/ledger/journal-audit';
 import type { EndOp, RecordedAnswer } from '../../../../src/domain/ledger/operations';
 import type { LedgerView } from '../../../../src/domain/ledger/views';
 import { copyJournals } from '../../../../src/jobs/journal';
 import { deliverSettlements, isSettlementQueue } from '../../../../src/jobs/settlements';
 import type { LedgerAddress, SettlementMessage } from '../../../../src/ports/ledger';
+import { submitted } from '../../domain/tasks/rows';
 import { deskWorld, place, settle } from './desk-world';
 
 const { DB: db, LEDGER } = env as unknown as {
@@ -254,6 +256,22 @@ describe('the journal', () => {
     );
     expect(await viewOf(address)).toMatchObject({ seq: 32, ackedSeq: 32 });
     expect(await faultsOf(address)).toBeNull();
+  });
+
+  it('lists a waiting task that D1 did not take when it began, once', async () => {
+    const address = at('ten_tasks');
+    const ledger = ledgers.of(address);
+    await ledger.topUp('pay', 100);
+    await ledger.apply([], [place('hld_task'), place('hld_done')]);
+    for (const holdId of ['hld_task', 'hld_done'])
+      expect(await ledger.openTask(submitted(holdId))).toEqual({ outcome: 'opened' });
+    await ledger.apply([['release', 'hld_done', 'x']], []);
+    const index = new D1TaskIndex(db);
+    const listed = () => index.takeDue(nowMs + taskPollFirstMs + 2, 10, 0);
+    for (const run of [1, 2]) {
+      await copyJournals(db, ledgers, nowMs + run);
+      expect(await listed()).toMatchObject([{ holdId: 'hld_task', address, polls: 0 }]);
+    }
   });
 
   it('a run that died between D1 and the acknowledgement is repeated without a second row', async () => {

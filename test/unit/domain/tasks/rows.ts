@@ -1,5 +1,5 @@
 /** A task for the tests: its rule, its price, and how its ledger knows it. */
-import { type TaskView, termsOf } from '../../../../src/domain/tasks/task';
+import { type OpenTask, type TaskView, termsOf } from '../../../../src/domain/tasks/task';
 
 export const rule = {
   idAt: 'id',
@@ -30,5 +30,17 @@ export const pending = (parts: Partial<TaskView> = {}): TaskView => ({
   openedAtMs: 0,
   deadlineAtMs: 2_000_000,
   closedAtMs: null,
+  ...parts,
+});
+
+/** A submission that its ledger is told of. */
+export const submitted = (holdId: string, parts: Partial<OpenTask> = {}): OpenTask => ({
+  holdId,
+  provider: 'lab',
+  taskId: `job of ${holdId}`,
+  endpointId: 'lab.submit',
+  account: 'primary',
+  deadlineMs: 3_600_000,
+  terms: '{}',
   ...parts,
 });
