@@ -259,7 +259,8 @@ export class Money {
     const bodyRef = isInline ? null : await this.#parts.bodies?.put(recordId, bytes);
     // Executed, and the answer cannot be kept: a repeat must not execute it again.
     if (bodyRef === undefined) return ['unknown', recordId];
-    const body = isInline ? bytes : null;
+    // A copy: what travels to the object is the whole buffer that a view stands on, 64 KiB for an answer of 1 KB.
+    const body = isInline ? bytes.slice() : null;
     const bodyBytes = bytes.byteLength;
     const kept: RecordedAnswer = { status, headers, body, bodyRef, bodyBytes, costMicros };
     return ['record', recordId, kept];

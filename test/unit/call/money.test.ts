@@ -338,9 +338,20 @@ describe('a keyed answer', () => {
       await money.record({ ...answer, bytes });
       const recorded = desk.waitedFor[0]?.[1]?.[2];
       expect(recorded).toMatchObject({ bodyRef: ref, bodyBytes: bytes.length });
-      expect((recorded as RecordedAnswer).body).toBe(ref === null ? bytes : null);
+      const { body } = recorded as RecordedAnswer;
+      expect(body?.length ?? null).toBe(ref === null ? bytes.length : null);
       expect(kept).toEqual(ref === null ? [] : [['idm_1', bytes.length]]);
     }
+  });
+
+  it('is recorded with its own bytes alone: a clone carries all that a view stands on', async () => {
+    const { money, desk } = heldMoney(keyed);
+    money.settle(paid, true);
+    const bytes = new Uint8Array(new ArrayBuffer(65_536), 7, 3);
+    await money.record({ ...answer, bytes });
+    const recorded = desk.waitedFor[0]?.[1]?.[2];
+    expect(recorded).toMatchObject({ body: new Uint8Array(3), bodyBytes: 3 });
+    expect((recorded as RecordedAnswer).body?.buffer.byteLength).toBe(3);
   });
 
   it.each([
