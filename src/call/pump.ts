@@ -5,6 +5,8 @@
  * Called by stages 08, 10 and 11.
  */
 import { pumpChunkBytes } from '../base/limits';
+import { readBytes } from '../base/read-within';
+import { ByteBuffer } from '../domain/pricing/byte-buffer';
 
 /** Reads a whole body within `bytesMax` bytes and `waitMs` milliseconds. Never throws. */
 export async function readAll(
@@ -16,41 +18,14 @@ export async function readAll(
   const late = Promise.withResolvers<'late'>();
   const timer = setTimeout(() => late.resolve('late'), waitMs);
   try {
-    const read = await Promise.race([readChunks(reader, bytesMax), late.promise]);
-    if (read === 'late' || read === 'too_large') void reader.cancel().catch(() => undefined);
-    return read;
+    const read = await Promise.race([readBytes(reader, bytesMax), late.promise]);
+    if (read === 'late' || read === null) void reader.cancel().catch(() => undefined);
+    return read ?? 'too_large';
   } catch {
     return 'broken';
   } finally {
     clearTimeout(timer);
   }
-}
-
-async function readChunks(
-  reader: ReadableStreamBYOBReader,
-  bytesMax: number,
-): Promise<Uint8Array | 'too_large'> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for (;;) {
-    const { value, done } = await reader.read(new Uint8Array(pumpChunkBytes));
-    if (done) return joined(chunks, total);
-    total += value.byteLength;
-    if (total > bytesMax) return 'too_large';
-    chunks.push(value);
-  }
-}
-
-function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
-  const [only] = chunks;
-  if (only !== undefined && chunks.length === 1) return only;
-  const out = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    out.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return out;
 }
 
 /**
@@ -272,7 +247,8 @@ class Taker {
 /** Copies of the chunks of a body, up to a bound. */
 export class KeptBytes {
   readonly #bytesMax: number;
-  readonly #chunks: Uint8Array[] = [];
+  /** No list of chunks: a copy of one byte takes two hundred. */
+  readonly #kept = new ByteBuffer();
   #total = 0;
 
   constructor(bytesMax: number) {
@@ -281,12 +257,12 @@ export class KeptBytes {
 
   add(chunk: Uint8Array): void {
     this.#total += chunk.byteLength;
-    if (this.#total <= this.#bytesMax) this.#chunks.push(chunk.slice());
-    else this.#chunks.length = 0;
+    if (this.#total <= this.#bytesMax) this.#kept.append(chunk);
+    else this.#kept.clear();
   }
 
   /** All of them; `null` when they were too many. */
   bytes(): Uint8Array | null {
-    return this.#total <= this.#bytesMax ? joined(this.#chunks, this.#total) : null;
+    return this.#total <= this.#bytesMax ? this.#kept.view().slice() : null;
   }
 }

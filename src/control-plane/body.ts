@@ -12,6 +12,7 @@ import {
   managementBodyBytesMax,
   managementJsonDepthMax,
 } from '../base/limits';
+import { readWithin } from '../base/read-within';
 import { err, ok, type Result } from '../base/result';
 import type { FieldIssue, JsonFault, Refusal } from '../domain/refusal';
 
@@ -56,29 +57,8 @@ async function readBounded(request: Request): Promise<Result<Uint8Array, Refusal
   const bytesMax = managementBodyBytesMax;
   const tooLarge: Refusal = { code: 'payload.too_large', bytesMax, what: 'management_body' };
   if (Number(request.headers.get('content-length') ?? 0) > bytesMax) return err(tooLarge);
-  const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = request.body?.getReader();
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for (;;) {
-    const read = await reader?.read();
-    if (read === undefined || read.done) return ok(joined(chunks, total));
-    total += read.value.length;
-    if (total > bytesMax) {
-      await reader?.cancel();
-      return err(tooLarge);
-    }
-    chunks.push(read.value);
-  }
-}
-
-function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
-  const out = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    out.set(chunk, at);
-    at += chunk.length;
-  }
-  return out;
+  const bytes = await readWithin(request.body, bytesMax);
+  return bytes === null ? err(tooLarge) : ok(bytes);
 }
 
 /** One issue per unknown field, so that each is named. */

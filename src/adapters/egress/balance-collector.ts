@@ -6,6 +6,7 @@
  */
 import { readJson } from '../../base/json-path';
 import { collectorBodyBytesMax, collectorWaitMs } from '../../base/limits-capacity';
+import { readWithin } from '../../base/read-within';
 import { err, ok, type Result } from '../../base/result';
 import {
   type CollectFault,
@@ -21,7 +22,6 @@ import type { EgressPolicy } from '../../domain/egress/allowance';
 import type { Background } from '../../ports/config';
 import type { EgressGuard } from '../../ports/egress';
 import type { DeskTime } from '../../ports/ledger';
-import { readWithin } from './read-within';
 
 /** What the collector needs. `send` is the platform's fetch. */
 export interface CollectorParts {

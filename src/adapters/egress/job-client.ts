@@ -5,13 +5,13 @@
  * Made by wiring.ts, called by the jobs of overflow and tasks.
  */
 import { overflowAnswerWaitMs } from '../../base/limits-capacity';
+import { readWithin } from '../../base/read-within';
 import type { EgressPolicy } from '../../domain/egress/allowance';
 import { parseTarget } from '../../domain/egress/target-url';
 import type { ReadyRequest } from '../../domain/overflow/test-call';
 import type { Background } from '../../ports/config';
 import type { EgressGuard } from '../../ports/egress';
 import type { DeskTime } from '../../ports/ledger';
-import { readWithin } from './read-within';
 
 /** What the client needs. `send` is the platform's fetch. */
 export interface JobClientParts {

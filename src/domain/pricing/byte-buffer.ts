@@ -1,7 +1,7 @@
 /**
  * ByteBuffer: bytes that have to outlive the chunk they came in. Promises: grows by doubling, so
  * that appending is linear; gives a large block back when it is cleared. Must never: bound itself,
- * its owner does. Called by `sse-usage-tap.ts`.
+ * its owner does. Called by `sse-usage-tap.ts` and `call/pump.ts`.
  */
 import { byteBufferKeptMax } from '../../base/limits-money';
 
