@@ -46,10 +46,19 @@ function inject(binding: Binding, secret: string): RenderedValue {
   }
 }
 
-/** The password alone also opens the door, when it is long enough not to be found everywhere. */
+/** Shorter ones are found in every text. */
+const partCharsMin = 6;
+
+/**
+ * The halves that open the door alone: the password, and a user name that is longer than it. Vendors take a key as the user, with nothing
+ * or a word as the password (`sk_live_…:`, `key:X`, `token:api_token`), and repeat it without the colon.
+ */
 function basicParts(pair: string): string[] {
-  const password = pair.slice(pair.indexOf(':') + 1);
-  return pair.includes(':') && password.length >= 6 ? [password] : [];
+  const colon = pair.indexOf(':');
+  if (colon < 0) return [];
+  const [user, password] = [pair.slice(0, colon), pair.slice(colon + 1)];
+  const halves = user.length > password.length ? [user, password] : [password];
+  return halves.filter((half) => half.length >= partCharsMin);
 }
 
 const base64Utf8 = (text: string): string =>

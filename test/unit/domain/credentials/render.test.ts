@@ -1,0 +1,39 @@
+/** What a rendered binding shows of its secret: every part of it that opens the door alone is named, so that it can be masked. */
+import { describe, expect, it } from 'vitest';
+import { maskText, prepareMask } from '../../../../src/domain/credentials/masking';
+import { render } from '../../../../src/domain/credentials/render';
+import { binding } from '../../call/calls';
+
+const key = 'sk_live_0123456789abcdef';
+
+/** What an error that says `echo` becomes after a Basic credential of this pair was sent. */
+function shown(pair: string, echo: string): string {
+  const rendered = render(binding({ injector: 'basic' }), pair);
+  if (!rendered.ok) throw new Error('does not fit');
+  const masking = maskText(`bad key ${echo}`, rendered.value.secrets.map(prepareMask));
+  return masking.kind === 'masked' ? masking.text : masking.kind;
+}
+
+describe('a Basic credential', () => {
+  it.each([
+    ['with nothing as its password', `${key}:`],
+    ['with a letter as its password', `${key}:X`],
+    ['with a word as its password', `${key}:api_token`],
+  ])('whose user name is the key, %s, is masked without its colon too', (_, pair) => {
+    expect(shown(pair, key)).toBe('bad key ***');
+    expect(shown(pair, btoa(key))).toBe('bad key ***');
+    expect(shown(pair, pair)).toBe('bad key ***');
+  });
+
+  it('is masked by its password alone, and by the pair', () => {
+    expect(shown(`octocat:${key}`, key)).toBe('bad key ***');
+    expect(shown(`octocat:${key}`, btoa(`octocat:${key}`))).toBe('bad key ***');
+  });
+
+  it.each([
+    ['a user name beside a longer password', `octocat:${key}`, 'octocat'],
+    ['a half that any text has', 'admin:', 'admin'],
+  ])('leaves %s as it is', (_, pair, echo) => {
+    expect(shown(pair, echo)).toBe('unchanged');
+  });
+});
