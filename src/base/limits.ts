@@ -105,8 +105,14 @@ export const egressAllowMax = 64;
 
 // ── call log ──
 
-/** Rows per batch; one D1 statement carries them as one JSON parameter. */
+/** Rows per batch. */
 export const callLogBatchMax = 500;
+/** Text of one JSON parameter that carries rows, characters of three bytes at most: a D1 value ends at 2 MB. */
+export const callLogJsonCharsMax = 600_000;
+/** The same of one message of the queue, which ends at 128 KB. A row has 90,000 at most, and those are ASCII. */
+export const callLogMessageCharsMax = 40_000;
+/** Messages in one send: together they end at 256 KB. */
+export const callLogMessagesMax = 2;
 /** Age of the oldest buffered row before a flush, milliseconds. */
 export const callLogFlushMs = 1_000;
 /** Rows that wait while the sink does not answer; beyond it the oldest are dropped and counted. */

@@ -1,8 +1,9 @@
 /**
  * D1CallSink and QueueCallSink: where batches of finished calls end up.
- * Promises: one statement and one parameter per batch; writing a batch twice leaves one row per call. Called by wiring.ts and the queue
- * handler.
+ * Promises: a statement and a message have the size that D1 and a queue take, whatever the rows hold; writing a batch twice leaves one row
+ * per call. Called by wiring.ts and the queue handler.
  */
+import { callLogJsonCharsMax, callLogMessageCharsMax, callLogMessagesMax } from '../../base/limits';
 import type { CallRow, CallSink } from '../../ports/evidence';
 
 const insert = `insert or ignore into calls
@@ -22,10 +23,12 @@ export class D1CallSink implements CallSink {
   }
 
   async write(rows: readonly CallRow[]): Promise<void> {
-    await this.#d1
-      .prepare(insert)
-      .bind(JSON.stringify(rows.map(columns)))
-      .run();
+    const texts = rows.map((row) => JSON.stringify(columns(row)));
+    for (const part of partsOf(texts, callLogJsonCharsMax))
+      await this.#d1
+        .prepare(insert)
+        .bind(`[${part.join(',')}]`)
+        .run();
   }
 }
 
@@ -38,16 +41,32 @@ export class QueueCallSink implements CallSink {
   }
 
   async write(rows: readonly CallRow[]): Promise<void> {
-    // A queue message may have 128 KB; evidence is the only large column.
-    const messages = chunks(rows, 8).map((part) => ({ body: part, contentType: 'json' as const }));
-    for (const group of chunks(messages, 100)) await this.#queue.sendBatch(group);
+    const sizes = rows.map((row) => JSON.stringify(row));
+    let at = 0;
+    const messages = partsOf(sizes, callLogMessageCharsMax).map((part) => {
+      at += part.length;
+      return { body: rows.slice(at - part.length, at), contentType: 'json' as const };
+    });
+    for (let sent = 0; sent < messages.length; sent += callLogMessagesMax)
+      await this.#queue.sendBatch(messages.slice(sent, sent + callLogMessagesMax));
   }
 }
 
-const chunks = <T>(all: readonly T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
-    all.slice(i * size, (i + 1) * size),
-  );
+/**
+ * Texts in lists of at most `charsMax`, in their order. Rows are of any size: a caller's path has 16 KB, an origin's error text 8,192
+ * characters, and one statement that is too large would never be taken, with every row that waits behind it.
+ */
+function partsOf(texts: readonly string[], charsMax: number): readonly (readonly string[])[] {
+  const parts: string[][] = [];
+  let room = 0;
+  for (const text of texts) {
+    const last = parts.at(-1);
+    if (last !== undefined && text.length < room) last.push(text);
+    else parts.push([text]);
+    room = (parts.at(-1) === last ? room : charsMax) - text.length - 1;
+  }
+  return parts;
+}
 
 const columns = (r: CallRow): readonly (string | number | null)[] => [
   r.id,
