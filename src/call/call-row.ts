@@ -49,7 +49,7 @@ export function rowOfCall(facts: CallFacts): CallRow {
     latencyMs: facts.latencyMs,
     requestBytes: call.declaredBytes,
     responseBytes: facts.responseBytes,
-    evidence: facts.evidence?.slice(0, evidenceBodyBytesMax) ?? null,
+    evidence: facts.evidence === null ? null : headOf(facts.evidence),
     tier: catalog?.tier ?? null,
     catalogId: catalog?.entry.endpoint.id ?? null,
     costMicros: facts.costMicros,
@@ -59,6 +59,17 @@ export function rowOfCall(facts: CallFacts): CallRow {
     servedVia: null,
   };
 }
+
+/**
+ * The head of an error text, in a copy: a slice keeps the whole of it in memory, 8 MiB for 8 KiB, as long as the row waits. A pair of
+ * surrogates that is cut apart becomes U+FFFD.
+ */
+const headOf = (text: string): string =>
+  text.length <= evidenceBodyBytesMax
+    ? text
+    : copying.decode(new TextEncoder().encode(text.slice(0, evidenceBodyBytesMax)));
+
+const copying = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** A row with what an aggregator made of the call: its own, or its parent's when the parent was never sent. */
 export const servedElsewhere = (row: CallRow, child: Child): CallRow => ({

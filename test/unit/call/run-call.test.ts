@@ -54,6 +54,14 @@ describe('an answer', () => {
     expect(rows[0]?.evidence?.length).toBe(evidenceBodyBytesMax);
   });
 
+  it('leaves a text of whole characters on the row, wherever it was cut', async () => {
+    const text = `${'e'.repeat(evidenceBodyBytesMax - 1)}😀`;
+    const send = async () => new Response(text, { status: 500 });
+    const { answer, rows } = play({ masks: true, send });
+    await (await answer).text();
+    expect(rows[0]?.evidence).toBe(`${text.slice(0, -2)}\ufffd`);
+  });
+
   it('that comes soon costs no waitUntil, and is not watched any more', async () => {
     const { answer, background, watched } = play();
     await answer;
