@@ -14,7 +14,7 @@ import { type HeaderScan, scanHeaders } from '../domain/relay/header-scan';
 import { pathFault } from '../domain/relay/path';
 import { queryPairValue, type RawQuery, withoutQueryPairs } from '../domain/relay/query';
 import { declaredLength, requestTarget } from '../domain/relay/request-target';
-import { isToken } from '../domain/tenancy/token';
+import { tokensIn } from '../domain/tenancy/token';
 import { type CallRequest, type Surface, startCall, type Target } from './call';
 
 /** What intake needs to know of the deployment. */
@@ -136,10 +136,9 @@ function takeQueryToken(query: RawQuery): { tokens: readonly string[]; rest: Raw
   if (query === null || !/wk_|%/.test(query)) return { tokens: [], rest: query };
   const tokens: string[] = [];
   const rest = withoutQueryPairs(query, (name, raw) => {
-    const token = name === 'key' ? queryPairValue(raw) : '';
-    if (!isToken(token)) return false;
-    tokens.push(token);
-    return true;
+    const found = name === 'key' ? tokensIn(queryPairValue(raw)) : [];
+    tokens.push(...found);
+    return found.length > 0;
   });
   return { tokens, rest };
 }

@@ -12,17 +12,18 @@ const checkChars = 10;
 export const tokenChars = 3 + 1 + randomChars + checkChars;
 
 const shape = new RegExp(`^wk_[0-9A-Za-z]{${tokenChars - 3}}$`);
-const anywhere = new RegExp(`wk_[0-9A-Za-z]{${tokenChars - 3}}(?![0-9A-Za-z])`);
+const anywhere = new RegExp(`wk_[0-9A-Za-z]{${tokenChars - 3}}(?![0-9A-Za-z])`, 'g');
 
 /** Whether the whole text is a token. */
 export const isToken = (text: string): boolean => text.length === tokenChars && shape.test(text);
 
-/** The first token inside a text, or `null`. */
-export const findToken = (text: string): string | null => anywhere.exec(text)?.[0] ?? null;
+/** The tokens inside a text, in their order. */
+export const tokensIn = (text: string): readonly string[] =>
+  text.includes('wk_') ? (text.match(anywhere) ?? []) : [];
 
 /** A text for logs and rows: tokens in it are masked. */
 export const withoutTokens = (text: string): string =>
-  text.includes('wk_') ? text.replace(new RegExp(anywhere, 'g'), 'wk_***') : text;
+  text.includes('wk_') ? text.replace(anywhere, 'wk_***') : text;
 
 /** The parts of a token: `body` is what the check signs. */
 export function splitToken(token: string): { version: string; body: string; check: string } {

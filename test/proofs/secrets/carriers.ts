@@ -41,6 +41,27 @@ const carriers: readonly Carrier[] = [
     head: (t) => `Authorization: Bearer\t${t}`,
     besideOnly: true,
   },
+  {
+    name: 'Authorization: Basic and a tab',
+    head: (t) => `Authorization: Basic\t${base64(`${t}:`)}`,
+    besideOnly: true,
+  },
+  {
+    name: 'Authorization: Bearer, in quotes',
+    head: (t) => `Authorization: Bearer "${t}"`,
+    besideOnly: true,
+  },
+  {
+    name: 'Authorization: Token token=',
+    head: (t) => `Authorization: Token token=${t}`,
+    besideOnly: true,
+  },
+  {
+    name: 'Authorization: Bearer, twice in one',
+    head: (t) => `Authorization: Bearer ${t} ${t}`,
+    besideOnly: true,
+  },
+  { name: 'x-api-key, in quotes', head: (t) => `x-api-key: "${t}"`, besideOnly: true },
   { name: 'x-api-key', head: (t) => `x-api-key: ${t}` },
   { name: 'x-api-key: Bearer', head: (t) => `x-api-key: Bearer ${t}`, besideOnly: true },
   { name: 'x-goog-api-key', head: (t) => `x-goog-api-key: ${t}` },
@@ -52,6 +73,7 @@ const carriers: readonly Carrier[] = [
   },
   { name: '?key=', query: (t) => `?a=1&key=${t}&b=2` },
   { name: '?key= twice', query: (t) => `?key=${t}&key=${t}` },
+  { name: '?key=Bearer', query: (t) => `?key=Bearer%20${t}`, besideOnly: true },
   { name: '?%6bey=', query: (t) => `?%6bey=${t}` },
   { name: '?key= with every byte escaped', query: (t) => `?key=${everyByte(t)}`, besideOnly: true },
   {

@@ -107,7 +107,14 @@ describe('the key', () => {
     ['x-weir-key', token, null],
     ['authorization', `Bearer ${token}`, null],
     ['authorization', `Basic ${basic}`, null],
+    ['authorization', `Basic\t${basic}`, null],
+    ['authorization', `Basic ${btoa(`me+${token}:x`)}`, null],
+    ['authorization', `Bearer "${token}"`, null],
+    ['authorization', `Token token=${token}`, null],
+    ['authorization', `Bearer ${token} ${token}`, null],
+    ['authorization', `Bearer ${token};x, Bearer sk-mine`, 'Bearer sk-mine'],
     ['x-api-key', token, null],
+    ['x-api-key', `'${token}'`, null],
     ['x-goog-api-key', token, null],
     ['api-key', token, null],
     ['sec-websocket-protocol', `chat, openai-insecure-api-key.${token}`, 'chat'],
@@ -121,6 +128,20 @@ describe('the key', () => {
   it('is found in the query, and the pairs beside it keep their bytes', () => {
     const call = accepted(`/call/api?a=%7e&key=${token}&b`, { key: null });
     expect([call.token, call.query]).toEqual([token, 'a=%7e&b']);
+  });
+
+  it('is found in the query behind a scheme, whose pair goes whole', () => {
+    const call = accepted(`/call/api?key=Bearer%20${token}&b`, { key: null });
+    expect([call.token, call.query]).toEqual([token, 'b']);
+  });
+
+  it.each([
+    ['one element of a header', 'x-api-key', `${token} ${otherToken}`],
+    ['one pair of Basic', 'authorization', `Basic ${btoa(`${token}:${otherToken}`)}`],
+  ])('of another caller beside it in %s is a conflict', (_, name, value) => {
+    expect(take('/call/api', { key: null, headers: { [name]: value } })).toEqual({
+      code: 'auth.key_conflict',
+    });
   });
 
   it('of the caller to its vendor is not ours', () => {
