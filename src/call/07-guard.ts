@@ -175,7 +175,10 @@ function judge(call: ReservedCall, policy: EgressPolicy): Judged {
 function isOwnHost(url: string, host: string, port: number): boolean {
   const start = url.indexOf('://') + 3;
   const authority = url.slice(start, url.indexOf('/', start)).toLowerCase();
-  if (!authority.startsWith(host)) return false;
-  const rest = authority.slice(host.length);
+  const named = host.includes(':') ? `[${host}]` : host;
+  if (!authority.startsWith(named)) return false;
+  // `gw.example.` is `gw.example` (RFC 1034 3.1): the root dot is no way around.
+  const isRooted = authority.charAt(named.length) === '.';
+  const rest = authority.slice(named.length + (isRooted ? 1 : 0));
   return rest === '' ? port === 443 || port === 80 : rest === `:${port}`;
 }

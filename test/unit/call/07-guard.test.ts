@@ -87,6 +87,26 @@ describe('guard', () => {
     expect(asked).toEqual([]);
   });
 
+  it.each([
+    ['https://gw.test./call/x', 'gw.test', 443],
+    ['https://gw.test.:8443/call/x', 'gw.test', 8443],
+    ['https://GW.test/call/x', 'gw.test', 443],
+    ['https://[2606:4700::1]/call/x', '2606:4700::1', 443],
+    ['https://[2606:4700::1]:8443/call/x', '2606:4700::1', 8443],
+  ])('%s is our own host too', async (url, host, port) => {
+    // `new Request` would write the URL anew.
+    const request = { url } as Request;
+    const { result } = await run({ ...at(host, port), request });
+    expect(result).toEqual(err({ code: 'egress.blocked', host }));
+  });
+
+  it.each([
+    ['https://gw.test.example/call/x', 'gw.test'],
+    ['https://gw.testing/call/x', 'gw.test'],
+  ])('%s is not our own host', async (url, host) => {
+    expect((await run({ ...at(host), request: { url } as Request })).result.ok).toBe(true);
+  });
+
   it('another port of the host that the call came in on is not a loop', async () => {
     expect((await run(at('gw.test', 8443))).result.ok).toBe(true);
   });
