@@ -6,9 +6,11 @@
  * Implements ports/config.ts. Called by wiring.ts.
  */
 import {
+  aliasCharsMax,
   configRetryMs,
   keyCacheMax,
   purgePauseMs,
+  slugCharsMax,
   staleConfigMaxMs,
   tenantKeysMax,
   tenantLookupsMax,
@@ -198,6 +200,9 @@ function usable(identity: Identity, nowMs: number): Result<Identity, Refusal> {
   return ok(identity);
 }
 
+/** What no registration can have: it is not asked for, and not kept. A tenant's share of misses would be 32 MB of a caller's long names. */
+const nothing: Result<readonly Upstream[], never> = ok([]);
+
 /** One tenant's configuration as of one version; dropped as a whole when the version changes. */
 class View implements TenantView {
   readonly tenantId: string;
@@ -240,11 +245,13 @@ class View implements TenantView {
   }
 
   named(name: string): MaybePromise<Result<readonly Upstream[], Refusal>> {
-    return this.#find(`n ${name}`, { by: 'name', name });
+    return name.length > slugCharsMax ? nothing : this.#find(`n ${name}`, { by: 'name', name });
   }
 
   aliased(alias: string): MaybePromise<Result<readonly Upstream[], Refusal>> {
-    return this.#find(`a ${alias}`, { by: 'alias', alias });
+    return alias.length > aliasCharsMax
+      ? nothing
+      : this.#find(`a ${alias}`, { by: 'alias', alias });
   }
 
   at(host: string, port: number): MaybePromise<Result<readonly Upstream[], Refusal>> {

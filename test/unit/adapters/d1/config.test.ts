@@ -10,9 +10,11 @@ import type {
   LoadedUpstream,
 } from '../../../../src/adapters/d1/config-reader';
 import {
+  aliasCharsMax,
   configRetryMs,
   keyCacheMax,
   purgePauseMs,
+  slugCharsMax,
   staleConfigMaxMs,
   tenantKeysMax,
   tenantLookupsMax,
@@ -502,5 +504,16 @@ describe('memory is bounded', () => {
     expect(tenant.named(`n${tenantLookupsMax}`)).not.toBeInstanceOf(Promise);
     await tenant.named('n0');
     expect(reads.upstreams).toBe(tenantLookupsMax + 2);
+  });
+
+  it('no look-up of a name that none can have: it is neither asked for nor kept', async () => {
+    const { reads, warm } = world();
+    const { tenant } = await warm();
+    expect(tenant.named('n'.repeat(slugCharsMax + 1))).toEqual(ok([]));
+    expect(tenant.aliased('a'.repeat(aliasCharsMax + 1))).toEqual(ok([]));
+    expect(reads.upstreams).toBe(0);
+    await tenant.named('n'.repeat(slugCharsMax));
+    await tenant.aliased('a'.repeat(aliasCharsMax));
+    expect(reads.upstreams).toBe(2);
   });
 });
