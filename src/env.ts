@@ -11,7 +11,11 @@ import type { CheckSecrets } from './adapters/vault/token-check';
 import { accountsMax, overflowBudgetUsdMax } from './base/limits-capacity';
 import { accountSetting } from './domain/capacity/accounts';
 import { primaryAccount } from './domain/capacity/signal';
-import { type EgressAllowance, parseEgressAllow } from './domain/egress/allowance';
+import {
+  type EgressAllowance,
+  gatewayHostFault,
+  parseEgressAllow,
+} from './domain/egress/allowance';
 import { type Aggregator, aggregatorsWith } from './domain/overflow/aggregators';
 import type { OverflowMode } from './domain/overflow/child';
 
@@ -179,6 +183,9 @@ export function parseEnv(bindings: Bindings): Env {
   const vars = parsed.data;
   const allow = parseEgressAllow(vars.EGRESS_ALLOW);
   if (!allow.ok) throw new EnvError(`EGRESS_ALLOW: ${allow.error}`);
+  const strange = gatewayHostFault(vars.GATEWAY_HOSTS);
+  if (strange !== null)
+    throw new EnvError(`GATEWAY_HOSTS: "${strange}" is not a host or host:port`);
   const aggregators = aggregatorsWith(vars.OVERFLOW_AGGREGATORS, {
     allow: allow.value,
     gatewayHosts: vars.GATEWAY_HOSTS,

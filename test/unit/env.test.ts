@@ -69,3 +69,24 @@ describe('PROVIDER_RATE_ENFORCE', () => {
     ]);
   });
 });
+
+describe('GATEWAY_HOSTS', () => {
+  it('are hosts, with a port or without', () => {
+    const hosts = 'Weir.example, weir.example:8443 weir.example. [2606:4700::1]:8443 2606:4700::1';
+    expect(parse({}, { GATEWAY_HOSTS: hosts }).gatewayHosts.length).toBe(5);
+    expect(parse({}, { GATEWAY_HOSTS: '' }).gatewayHosts).toEqual([]);
+  });
+
+  it.each([
+    'https://weir.example',
+    'weir.example/',
+    '*.weir.example',
+    'weir.example:99999',
+    'bücher.example',
+    'weir_1.example:x',
+  ])('%s would protect nothing: a start error', (hosts) => {
+    expect(() => parse({}, { GATEWAY_HOSTS: `ok.example,${hosts}` })).toThrow(
+      `GATEWAY_HOSTS: "${hosts}"`,
+    );
+  });
+});

@@ -51,6 +51,13 @@ export function isGatewayHost(hosts: readonly string[], host: string, port?: num
   });
 }
 
+/** The first entry that no host is ever equal to (a URL, a wildcard, a name that is not ASCII): it would protect nothing, without a word. */
+export const gatewayHostFault = (hosts: readonly string[]): string | null =>
+  hosts.find((text) => {
+    const { host } = splitEntry(text);
+    return !isCanonical(host) && !isCanonical(`[${host}]`);
+  }) ?? null;
+
 /** `port` is null when there is none or it is not 1-65535 (the whole text is then the host). */
 function splitEntry(entry: string): { readonly host: string; readonly port: number | null } {
   const parts = /^(\[[^\]]*\]|[^:]+):([1-9][0-9]{0,4})$/.exec(entry);
