@@ -5,6 +5,8 @@
  * Called by stage 04 and by the management API for base paths and route paths.
  */
 
+const utf8 = new TextEncoder();
+
 /** Why a path is refused; `null` when it may pass. `path` starts with `/` or is empty, without query. */
 export function pathFault(path: string): 'dot_segment' | 'backslash' | null {
   if (!path.includes('.') && !path.includes('\\') && !path.includes('%')) return null;
@@ -15,20 +17,20 @@ export function pathFault(path: string): 'dot_segment' | 'backslash' | null {
   return null;
 }
 
-/** One percent-decoding as an origin would do it; invalid escapes and bytes that are not UTF-8 stay as they are. */
-export function decodeOnce(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    );
-  }
+/**
+ * One percent-decoding as an origin would do it, in bytes: one character each. So one escape that is not UTF-8 changes nothing of how the
+ * others read, and a character that came raw reads as its escapes do; invalid escapes stay as they are.
+ */
+function decodeOnce(path: string): string {
+  return path.replace(/%([0-9a-fA-F]{2})|[^\x00-\x7f]+/g, (text, hex?: string) =>
+    hex === undefined
+      ? String.fromCharCode(...utf8.encode(text))
+      : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 }
 
-/** The decoded path with runs of slashes merged: the second form that prefixes and deny rules are judged on. */
-export const mergedPath = (path: string): string =>
-  (path.includes('%') ? decodeOnce(path) : path).replace(/\/{2,}/g, '/');
+/** The decoded path with runs of slashes merged: the second form that prefixes and deny rules are judged on. To be compared, never sent. */
+export const mergedPath = (path: string): string => decodeOnce(path).replace(/\/{2,}/g, '/');
 
 /** Whether `prefix` (`''` or `/a/b`) covers `path` at a segment boundary: `/v1` covers `/v1` and `/v1/x`, never `/v10`. */
 export function covers(prefix: string, path: string): boolean {

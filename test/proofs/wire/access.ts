@@ -90,6 +90,12 @@ export const accessRows: readonly WireRow[] = [
       for (const path of ['/admin', '/admin/x', '/%61dmin', '//admin', '/admin?x', '/admin%2fx']) {
         await refused(stand, { target: upstream.path + path }, 403, 'authz.denied');
       }
+      await stand.tenant.post('/deny-rules', { path: '/deny/caf%C3%A9' });
+      // An escape that is not UTF-8 further on must not change how the rule's own characters read.
+      for (const path of ['/caf%C3%A9', '/caf%c3%a9', '/caf\xc3\xa9', '/caf%c3%a9/%ff']) {
+        for (const tail of ['', '/%zz'])
+          await refused(stand, { target: upstream.path + path + tail }, 403, 'authz.denied');
+      }
       const once = { target: `${upstream.path}/once` };
       await refused(stand, { ...once, method: 'DELETE' }, 403, 'authz.denied');
       for (const path of ['/administrator', '/once']) {
