@@ -5,7 +5,7 @@
  */
 import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import { isCatalogId } from '../domain/catalog/endpoint';
-import { matchRoute } from '../domain/catalog/route-match';
+import { matchMerged, matchRoute } from '../domain/catalog/route-match';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
@@ -109,7 +109,7 @@ function amongUpstreams(
 
 /** The base path must cover the path as sent and as an origin may read it (decisions section 5). */
 const underBase = (base: string, path: string): boolean =>
-  base === '' || (covers(base, path) && covers(base, mergedPath(path)));
+  base === '' || (covers(base, path) && covers(mergedPath(base), mergedPath(path)));
 
 /** Longest base path, then the closest tenant (the look-up is ordered leaf first); what is left is a real tie. */
 function mostSpecific(upstreams: readonly Upstream[]): readonly Upstream[] {
@@ -149,14 +149,16 @@ function routeOf(
     return call.surface === 'call' ? ok(null) : err({ code: 'route.not_found' });
   const route = matchRoute(upstream.routes, call.method, path);
   // A path that an origin would read as another route's is nobody's.
-  const differs = path.includes('%') || path.includes('//');
   if (
     route === null ||
-    (differs && matchRoute(upstream.routes, call.method, mergedPath(path)) !== route)
+    (hasOtherReading.test(path) && matchMerged(upstream.routes, call.method, path) !== route)
   )
     return err({ code: 'route.not_found' });
   return ok(route);
 }
+
+/** An escape, what fetch writes as one (all but the path characters of RFC 3986 section 3.3), or an empty segment. */
+const hasOtherReading = /[^A-Za-z0-9._~!$&'()*+,;=:@/-]|\/\//;
 
 const turns = new WeakMap<Upstream, number>();
 

@@ -76,6 +76,9 @@ export const accessRows: readonly WireRow[] = [
       for (const path of ['/c031-v1x', '/c031-v', '/c031-v1%2fx']) {
         await refused(stand, { target: byUrl(stand, path) }, 404, 'routing.not_found');
       }
+      await onSecond(stand, '/c031%20spaced');
+      const spaced = await relay(stand, { target: byUrl(stand, '/c031%20spaced/x') });
+      arrives(spaced.request, 'GET /c031%20spaced/x');
     },
   },
   {
@@ -221,6 +224,13 @@ export const accessRows: readonly WireRow[] = [
         for (const target of entries(path))
           await refused(stand, { target }, 404, 'route.not_found');
       }
+      // A path that can only be written with escapes is registered with them.
+      await stand.tenant.post('/routes', { ...stricter, path: '/a/%7Bme%7D' });
+      for (const target of entries('/a/%7Bme%7D/x'))
+        arrives((await relay(stand, { target })).request, 'GET /routed/a/%7Bme%7D/x');
+      // fetch writes the braces as escapes: what is judged is what arrives.
+      for (const target of entries('/a/{me}?x=1'))
+        await refused(stand, { target }, 404, 'route.not_found');
       const post = { method: 'POST', headers: ['Content-Length: 0'] };
       for (const target of entries('/a'))
         await refused(stand, { target, ...post }, 404, 'route.not_found');

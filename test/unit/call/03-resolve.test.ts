@@ -113,7 +113,53 @@ describe('routes', () => {
   });
 });
 
+describe('routes whose path holds escapes', () => {
+  const routed = upstream({
+    routes: [
+      route({ id: 'rte_escaped', path: '/v1/%7Bme%7D%20now' }),
+      route({ id: 'rte_scoped', path: '/@a%2fb' }),
+      route({ id: 'rte_v1', path: '/v1' }),
+      route({ id: 'rte_all', path: '/' }),
+    ],
+  });
+
+  it.each([
+    ['/v1/%7Bme%7D%20now', 'rte_escaped'],
+    ['/v1/%7Bme%7D%20now/x%20y', 'rte_escaped'],
+    ['/@a%2fb', 'rte_scoped'],
+    ['/v1/x%20y', 'rte_v1'],
+  ])('guard %s', async (path, id) => {
+    expect((await chosen(among([routed], { path }))).route?.id).toBe(id);
+  });
+
+  it.each(['/v1/{me}%20now', '/v1/%7bme%7d%20now', '/@a%2Fb', '/%761/x'])(
+    'are not slipped by %s, which an origin may read the same',
+    async (path) => {
+      const refusal = await refusalOf(among([routed], { path }));
+      expect(refusal).toEqual({ code: 'route.not_found' });
+    },
+  );
+
+  it('are measured decoded: the longest as it stands need not be the longest as it reads', async () => {
+    const two = upstream({
+      routes: [
+        route({ id: 'rte_1', path: '/%61%61%61' }),
+        route({ id: 'rte_2', path: '/aaa/b', queryAllowlist: [] }),
+      ],
+    });
+    expect((await chosen(among([two], { path: '/%61%61%61/c' }))).route?.id).toBe('rte_1');
+    const refusal = await refusalOf(among([two], { path: '/%61%61%61/b' }));
+    expect(refusal).toEqual({ code: 'route.not_found' });
+  });
+});
+
 describe('by URL', () => {
+  it('a base path that holds escapes is matched as it is sent', async () => {
+    const found = [upstream({ id: 'ups_a', basePath: '/my%20api' }), upstream({ id: 'ups_b' })];
+    expect((await chosen(byUrl(found, '/my%20api/x'))).sentPath).toBe('/my%20api/x');
+    expect((await chosen(byUrl(found, '/my%20api/x'))).upstream.id).toBe('ups_a');
+  });
+
   it('the longest base path wins, at a segment boundary', async () => {
     const found = [
       upstream({ id: 'ups_v1', name: 'v1', basePath: '/v1' }),
