@@ -34,7 +34,7 @@ export function intake(
   if (target.length > urlBytesMax)
     return err({ code: 'request.url_too_long', bytesMax: urlBytesMax });
 
-  const scan = scanHeaders(request.headers, rules.clientIpHeaders);
+  const scan = scanHeaders(request, rules.clientIpHeaders);
   if (!scan.ok) return scan;
   const framing = framingFault(scan.value, request.method);
   if (framing !== null) return err(framing);

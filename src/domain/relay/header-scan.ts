@@ -47,10 +47,10 @@ const replacement = '\ufffd';
 
 /** Scans the headers of a request. Refuses: request.headers_too_large, request.header_invalid. */
 export function scanHeaders(
-  headers: Headers,
+  { headers, method }: Pick<Request, 'headers' | 'method'>,
   clientIp: ReadonlySet<string>,
 ): Result<HeaderScan, Refusal> {
-  const scanner = new Scanner(clientIp);
+  const scanner = new Scanner(method, clientIp);
   for (const [name, value] of headers) scanner.see(name, value);
   return scanner.found();
 }
@@ -73,9 +73,11 @@ class Scanner implements HeaderScan {
   #nominated: string | null = null;
   #bytes = 0;
   #count = 0;
+  readonly #method: string;
   readonly #clientIp: ReadonlySet<string>;
 
-  constructor(clientIp: ReadonlySet<string>) {
+  constructor(method: string, clientIp: ReadonlySet<string>) {
+    this.#method = method;
     this.#clientIp = clientIp;
   }
 
@@ -117,7 +119,8 @@ class Scanner implements HeaderScan {
   #note(name: string, value: string): void {
     switch (name) {
       case 'upgrade':
-        this.upgrade = value.toLowerCase() === 'websocket';
+        // fetch opens a WebSocket with GET (RFC 6455 4.1) whatever the method was, which a route or a deny rule had judged.
+        this.upgrade = this.#method === 'GET' && value.toLowerCase() === 'websocket';
         break;
       case 'accept-encoding':
         this.acceptEncoding = value;

@@ -299,6 +299,10 @@ export const framingRows: readonly WireRow[] = [
           'route.not_found',
         );
       }
+      // An upgrade would leave as a GET, which no route was asked about.
+      const upgrade = ['Connection: Upgrade', 'Upgrade: websocket'];
+      const patch = { method: 'PATCH', target, headers: [...upgrade, ...length('PATCH')] };
+      arrives((await relay(stand, patch)).request, 'PATCH /x', length('PATCH'));
       for (const method of ['patch', 'get']) {
         const { requests } = await send(stand, { method, target });
         same(requests.length, 0, `requests at the origin of ${method}`);

@@ -120,10 +120,12 @@ export const headerRows: readonly WireRow[] = [
     'Proxy-Authorization: Basic dXNlcjpwdw==',
     'Proxy-Authenticate: Basic realm="x"',
   ]),
-  drops(9, 'Upgrade to anything but websocket is dropped', 'RFC 9110 7.8', [
-    'Upgrade: h2c',
-    'Upgrade: TLS/1.0',
-  ]),
+  drops(
+    9,
+    'Upgrade to anything but websocket is dropped; with another method than GET, to that too',
+    'RFC 9110 7.8; RFC 6455 4.1',
+    ['Upgrade: h2c', 'Upgrade: TLS/1.0'],
+  ),
   {
     n: 10,
     kind: 'change',

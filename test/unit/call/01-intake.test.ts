@@ -191,6 +191,15 @@ describe('headers', () => {
     expect([upgrade, drop.includes('upgrade')]).toEqual([true, false]);
   });
 
+  it.each(['POST', 'HEAD', 'OPTIONS'])(
+    'of an upgrade with %s go: fetch would send a GET, and that was not judged',
+    (method) => {
+      const headers = { upgrade: 'websocket' };
+      const { drop, upgrade } = accepted('/call/api', { method, headers }).headers;
+      expect([upgrade, drop.includes('upgrade')]).toEqual([false, true]);
+    },
+  );
+
   it('that Connection names are for this hop; framing, host and the upgrade stay', () => {
     const headers = { connection: 'x-hop, close, Content-Length, upgrade', 'x-hop': 'v' };
     expect(accepted('/call/api', { headers }).headers.drop).toEqual([
