@@ -53,12 +53,14 @@ export async function relay(
   if (cut !== null) return err(cutRefusal(cut));
   if (sent === 'timeout')
     return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
-  // Three digits from 600 on are no HTTP status (RFC 9110 15); a Response cannot carry them.
-  const status = sent === 'fault' ? 0 : sent.status;
-  if (sent === 'fault' || status > 599)
+  if (sent === 'fault' || !isAnswer(sent))
     return err({ code: 'downstream.error', host: call.endpoint.host });
-  return ok(grow(call, { answer: sent, status, bytes: null }));
+  return ok(grow(call, { answer: sent, status: sent.status, bytes: null }));
 }
+
+/** Three digits from 600 on are no HTTP status (RFC 9110 15), and a 101 to what was no upgrade has no connection: no Response carries either. */
+const isAnswer = (sent: Response): boolean =>
+  sent.status === 101 ? sent.webSocket !== null : sent.status <= 599;
 
 const cutRefusal = (cut: Cut): Refusal =>
   cut === 'overrun'

@@ -184,7 +184,7 @@ export const residueAnswerRows: readonly WireRow[] = [
     kind: 'residue',
     title:
       'An answer that the runtime cannot read is a 502 of ours: two lengths, a status outside' +
-      ' 200 to 599, garbage',
+      ' 200 to 599, a 101 to what was no upgrade, garbage',
     why: 'measured; RFC 9110 15',
     run: async (stand) => {
       const texts = [
@@ -192,6 +192,7 @@ export const residueAnswerRows: readonly WireRow[] = [
         'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n',
         `HTTP/1.1 600 Odd\r\nX-Echo: ${stand.credential}\r\nContent-Length: 0\r\n\r\n`,
         `HTTP/1.1 600 Odd\r\nContent-Length: 2\r\n\r\nno`,
+        'HTTP/1.1 101 Odd\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
         'garbage\r\n\r\n',
         'HTTP/1.1 200 OK\r\nBad Header\r\nContent-Length: 0\r\n\r\n',
       ];

@@ -276,6 +276,13 @@ describe('no answer', () => {
     expect(result).toEqual(err({ code: 'timeout.request', timeoutMs: 5_000 }));
   });
 
+  it.each([101, 600, 999])('%i, which no Response carries, is none', async (status) => {
+    // The constructor refuses what fetch gives.
+    const answer = Object.defineProperty(new Response(null), 'status', { value: status });
+    const { result } = await sent({}, async () => answer);
+    expect(result).toEqual(err({ code: 'downstream.error', host: 'api.t' }));
+  });
+
   it.each([200, 304, 404, 500, 599])('%i is an answer', async (status) => {
     const answer = new Response(null, { status });
     const { result } = await sent({}, async () => answer);
