@@ -6,6 +6,7 @@ import { headersOf } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
 import {
   arrives,
+  chunk,
   comesBack,
   open,
   relay,
@@ -19,6 +20,32 @@ import {
 } from './stand.ts';
 
 const chunked = 'Transfer-Encoding: chunked';
+
+/** Whether half an upload got a clean end (or else its connection was closed) after a vendor had answered whole. */
+async function endOfUpload(stand: Stand, frame: string, part: string): Promise<boolean> {
+  const seen = { text: '', closed: false };
+  stand.scripted.on = (socket) => {
+    socket.once('data', () => write(socket, 'HTTP/1.1 202 Ok\r\nContent-Length: 2\r\n\r\nok'));
+    socket.on('data', (data) => {
+      seen.text += data.toString('latin1');
+    });
+    socket.on('close', () => {
+      seen.closed = true;
+    });
+  };
+  const call = { method: 'POST', target: `${stand.live.path}/r`, headers: [frame], body: part };
+  const connection = await open(stand, call);
+  const isClean = (): boolean => seen.text.endsWith('0\r\n\r\n');
+  try {
+    same((await connection.answer('POST')).status, 202, 'answer');
+    await within(1_000, 'the end of the upload', () => isClean() || seen.closed);
+    return isClean();
+  } finally {
+    connection.close();
+    stand.scripted.drop();
+  }
+}
+
 const at = (stand: Stand): string => `${stand.plain.path}/r`;
 
 export const residueAnswerRows: readonly WireRow[] = [
@@ -169,14 +196,23 @@ export const residueAnswerRows: readonly WireRow[] = [
   {
     n: 153,
     kind: 'residue',
-    title: 'An answer without length that ends by FIN looks complete, wherever it was cut',
-    why: 'RFC 9112 8: inherent in close-delimited bodies',
+    title:
+      'An answer without length that ends by FIN looks complete, wherever it was cut; so does a ' +
+      'chunked upload that still runs when the whole answer is out',
+    why:
+      'RFC 9112 8: inherent in close-delimited bodies; measured: the runtime reads no more of an ' +
+      'upload then, and no code can break a send that has its answer',
     run: async (stand) => {
       const { answer } = await relay(stand, {
         target: at(stand),
         reply: ({ connection }) => void connection.socket.end('HTTP/1.1 200 OK\r\n\r\n{"half":'),
       });
       comesBack(answer, '200 OK', [chunked], '{"half":');
+      for (const [frame, part, isClean] of [
+        [chunked, chunk('half'), true],
+        ['Content-Length: 5000', 'half', false],
+      ] as const)
+        same(await endOfUpload(stand, frame, part), isClean, `${frame} ends like a whole`);
     },
   },
   {

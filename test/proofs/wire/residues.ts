@@ -4,6 +4,7 @@
  * noticed. Called by ../wire.ts.
  */
 import { holds, same } from '../../support/proof.ts';
+import { reply } from '../../support/recording-origin.ts';
 import { arrives, chunk, comesBack, relay, type Stand, send, type WireRow } from './stand.ts';
 
 const chunked = 'Transfer-Encoding: chunked';
@@ -182,7 +183,9 @@ export const residueRows: readonly WireRow[] = [
   {
     n: 146,
     kind: 'residue',
-    title: 'Spaces around a header value and leading zeros of chunk sizes are not kept',
+    title:
+      'Not kept: spaces around a header value, leading zeros of chunk sizes, an empty value of a ' +
+      'name that the runtime knows, a reason phrase that is not ASCII',
     why: 'the runtime prints every message anew',
     run: async (stand) => {
       const { request } = await relay(stand, {
@@ -192,6 +195,15 @@ export const residueRows: readonly WireRow[] = [
         body: `003\r\nabc\r\n${chunk('de')}0\r\n\r\n`,
       });
       arrives(request, 'POST /r', ['X-Spaces: a  b', chunked], 'abcde');
+      for (const phrase of ['Gr\xf6\xdfe', 'Gr\xc3\xb6\xc3\x9fe']) {
+        const { answer, request } = await relay(stand, {
+          target: at(stand),
+          headers: ['User-Agent:', 'Accept:', 'X-Empty:'],
+          reply: reply(`200 ${phrase}`, ['Content-Type:', 'ETag:', 'X-Empty:']),
+        });
+        arrives(request, 'GET /r', ['X-Empty:']);
+        comesBack(answer, '200 ', ['X-Empty: ', 'Content-Length: 0'], '');
+      }
     },
   },
 ];
