@@ -1,7 +1,7 @@
 /**
  * Undoes the content codings of an error body, bounded, so that masking sees the text (digest A5).
  * Promises: `null` for a coding that it does not know, a broken stream, bytes behind its end or an expansion beyond the limit; never a
- * partial text: what a client decodes has been decoded here. Called by stages 09, 10 and the branch resend.
+ * partial text: what a client decodes has been decoded here. Nothing is nothing in every coding. Called by stages 09, 10 and the branch resend.
  * Codings: RFC 9110 8.4.1, RFC 7932 (br), RFC 8878 (zstd).
  */
 import {
@@ -30,6 +30,8 @@ export function decodeContent(
   encoding: string | null,
   bytesMax: number,
 ): Uint8Array | null {
+  // Servers keep the header on an empty answer; no decoder takes nothing for a stream of its own.
+  if (bytes.length === 0) return bytes;
   const codings = (encoding ?? '')
     .toLowerCase()
     .split(',')

@@ -166,6 +166,12 @@ export const maskingRows: readonly WireRow[] = [
           body,
         );
       }
+      // Servers keep the header on an empty redirect, and the client needs its Location.
+      for (const coding of ['gzip', 'br', 'zstd', 'unknown']) {
+        const lines = ['Location: /next', `Content-Encoding: ${coding}`];
+        const answer = await answerTo(stand, '302 Found', lines, '');
+        comesBack(answer, '302 Found', [...lines, 'Content-Length: 0'], '');
+      }
       const odd = Buffer.from([0xff, 0xfe, 0x00, 0x80]);
       comesBack(await answerTo(stand, '400 Bad', [], odd), '400 Bad', [sized(odd)], odd);
     },

@@ -75,6 +75,16 @@ describe('an error body', () => {
     expect(call.bodyHeaders).toEqual([]);
   });
 
+  it.each(['gzip', 'br', 'zstd', 'deflate', 'gzip, br', 'unknown'])(
+    'that is empty has nothing to hide, whatever its coding: %s',
+    async (coding) => {
+      const headers = { 'content-encoding': coding, location: '/next' };
+      const call = await judged('', { status: 302, headers, encodeBody: 'manual' });
+      expect(call).toMatchObject({ redacted: false, bodyHeaders: [] });
+      expect(await textOf(call)).toBe('');
+    },
+  );
+
   it('with the secret is masked, in the answer and in the evidence, with a length that fits', async () => {
     const call = await judged(`bad key ${secret}`, {
       status: 401,
