@@ -15,7 +15,7 @@ import { type Usage, usageOf } from '../domain/pricing/meters';
 import { SseUsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
-import { declaredLength } from '../domain/relay/request-target';
+import { answerLength } from '../domain/relay/request-target';
 import {
   endOfTask,
   submissionOf,
@@ -156,7 +156,7 @@ async function wholeBody(
   hold: SettleHold,
 ): Promise<Result<Uint8Array | null, Refusal>> {
   if (answer.body === null) return ok(null);
-  const declared = declaredLength(answer.headers.get('content-length'));
+  const declared = answerLength(answer.headers);
   const tooLarge = err({ code: 'response_buffer_limit', bytesMax: meteredAnswerBytesMax } as const);
   if (declared !== null && declared > meteredAnswerBytesMax) return tooLarge;
   const bytes = await (declared === null ? counted(answer.body, hold) : native(answer, hold));

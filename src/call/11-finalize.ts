@@ -7,7 +7,7 @@ import { headerHit, maskValue } from '../domain/credentials/masking';
 import type { Refusal } from '../domain/refusal';
 import { cleanAnswerHeaders } from '../domain/relay/answer-headers';
 import { applyEdits } from '../domain/relay/header-edits';
-import { declaredLength } from '../domain/relay/request-target';
+import { answerLength } from '../domain/relay/request-target';
 import { weirHeaders } from '../http/header-names';
 import { problemResponse } from '../http/problem';
 import type { EvidencedCall, Smoothed } from './call';
@@ -65,7 +65,7 @@ function bodyOf(call: EvidencedCall, watch: BodyWatch | null): BodyInit | null {
   if (nullBodyStatuses.has(call.status)) return null;
   if (watch === null || !isFollowed(call) || !(call.body instanceof ReadableStream))
     return call.body;
-  const length = declaredLength(call.answer.headers.get('content-length'));
+  const length = answerLength(call.answer.headers);
   return trackBody(call.body, { length, watch });
 }
 

@@ -138,6 +138,18 @@ export const streamingRows: readonly WireRow[] = [
         write(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc');
         comesBack(await client.answer(), '200 OK', ['Content-Length: 3'], 'abc');
       });
+      // Two framings that the runtime settles: chunked wins, a repeated length is one.
+      for (const [head, body, frame] of [
+        [`Content-Length: 10\r\n${chunked}`, `${chunk('abc')}0\r\n\r\n`, chunked],
+        ['Content-Length: 3\r\nContent-Length: 3', 'abc', 'Content-Length: 3'],
+        ['Content-Length: 3, 3', 'abc', 'Content-Length: 3'],
+      ] as const) {
+        for (const live of [stand.live, tracked])
+          await both({ ...stand, live }, {}, async (client, { socket }) => {
+            write(socket, `HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
+            comesBack(await client.answer(), '200 OK', [frame], 'abc');
+          });
+      }
       await both({ ...stand, live: tracked }, {}, async (client, { socket }) => {
         socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc');
         const answer = await client.answer();

@@ -146,6 +146,17 @@ describe('a body is followed', () => {
     expect(isFollowed(evidenced(parts))).toBe(followed);
   });
 
+  it('to its last chunk, whatever a length beside the chunked frame says', async () => {
+    const ended = Promise.withResolvers<string>();
+    const watch: BodyWatch = { silence, onBytes: () => undefined, onEnd: ended.resolve };
+    const headers = { 'content-length': '9', 'transfer-encoding': 'chunked' };
+    const out = finalize(
+      evidenced({ ...tracked, answer: new Response('12345', { headers }) }),
+      watch,
+    );
+    expect([await out.text(), await ended.promise]).toEqual(['12345', 'complete']);
+  });
+
   it('to its end, with its bytes', async () => {
     const ended = Promise.withResolvers<string>();
     const totals: number[] = [];
