@@ -82,9 +82,13 @@ export class TenantDesk {
     return this.#waiting.length === 0 && this.#ends.length === 0 && this.#flight === null;
   }
 
-  /** Hands the operations of one caller over; gives its answers. */
+  /** Hands the operations of one caller over; gives its answers. When it is full, ends are taken all the same and wait for a batch. */
   async submit(ticket: Ticket, background: Background): Promise<Outcome> {
-    if (this.#waiting.length >= ledgerWaitersMax) return ledgerBusy;
+    if (this.#waiting.length >= ledgerWaitersMax) {
+      // An end is never turned away: nobody else would settle that hold, or tell its key.
+      for (const op of ticket.ends) this.end(op, background);
+      return ledgerBusy;
+    }
     if (this.#isLed(ticket)) {
       this.#waiting.push(ticket);
       return this.#follow(ticket, background);

@@ -366,6 +366,21 @@ describe('bounds', () => {
     expect(outcomes.slice(-3)).toEqual(Array(3).fill('ledger_busy'));
   });
 
+  it('a settlement and its record are delivered, however many wait', async () => {
+    const { desk, ledger, placeAll, time, live } = deskWorld();
+    await desk.place(home, place('mine', ['idm_1', 's', 'k', 'f']), live);
+    ledger.isHeld = true;
+    const answers = placeAll(ledgerWaitersMax + 1);
+    await settled();
+    const ends: EndOp[] = [settle('mine'), ['unknown', 'idm_1']];
+    expect(await desk.endNow(home, ends, live)).toMatchObject({ outcome: 'ledger_busy' });
+    ledger.isHeld = false;
+    await ledger.release();
+    await time.pass(ledgerFlushMs);
+    await Promise.all(answers);
+    expect(ledger.seen.flatMap((call) => call.ends)).toEqual(ends);
+  });
+
   it('settlements that nobody takes are given up, oldest first, and counted', async () => {
     const { desk, ledger, time, live } = deskWorld();
     ledger.otherwise = 'throws';
