@@ -81,15 +81,25 @@ export function orLate<T>(
 }
 
 async function twice<T>(attempt: () => Promise<T>): Promise<T | LedgerBusy | LedgerUnavailable> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await attempt();
-    } catch (fault) {
-      if (isOverloaded(fault)) return ledgerBusy;
-      if (tries === 2) return ledgerUnavailable;
-    }
+  try {
+    return await attempt();
+  } catch (fault) {
+    if (isOverloaded(fault)) return ledgerBusy;
+  }
+  // The lost attempt may have been carried out: from here "busy" does not say that nothing was done.
+  try {
+    const answer = await attempt();
+    return isBusy(answer) ? ledgerUnavailable : answer;
+  } catch {
+    return ledgerUnavailable;
   }
 }
+
+const isBusy = (answer: unknown): boolean =>
+  typeof answer === 'object' &&
+  answer !== null &&
+  'outcome' in answer &&
+  answer.outcome === ledgerBusy.outcome;
 
 /** The platform's mark on an object that has too many requests; it did nothing of this one. */
 const isOverloaded = (fault: unknown): boolean =>

@@ -205,6 +205,19 @@ describe('an answer that does not come', () => {
     },
   );
 
+  it.each(['busy', 'overloaded'] as const)(
+    'a lost answer, then an object that is %s: what may be placed is released, its key freed',
+    async (how) => {
+      const { desk, ledger, time, live } = deskWorld();
+      ledger.behaviours = ['loses_answer', how];
+      const answer = await desk.place(home, place('a', ['idm_a', 's', 'k', 'f']), live);
+      expect(answer.outcome).toBe('ledger_unavailable');
+      await time.pass(2_000);
+      expect(ledger.endings.get('a')).toBe('release');
+      expect(ledger.seen.at(-1)?.ends).toContainEqual(['free', 'idm_a']);
+    },
+  );
+
   it('an object that cannot be reached: everybody is told, and what may be placed is released', async () => {
     const { desk, ledger, placeAll, time, live } = deskWorld();
     ledger.otherwise = 'throws';
