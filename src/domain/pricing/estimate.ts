@@ -6,7 +6,12 @@
  */
 import { assertNever } from '../../base/assert';
 import { pathOf, readPath } from '../../base/json-path';
-import { quotaPageDefault, quotaPageMax, quotaRowsMax } from '../../base/limits-money';
+import {
+  ledgerAmountMicrosMax,
+  quotaPageDefault,
+  quotaPageMax,
+  quotaRowsMax,
+} from '../../base/limits-money';
 import { ceilMicros, type Decimal, type Term, times, wholeDecimal } from './decimal';
 import type { Cost, Meter, PriceSelector, ReserveCount, ReserveFactor, Settlement } from './price';
 import { askedFor, askedUnits, type RequestFacts, selects } from './request-facts';
@@ -62,7 +67,9 @@ export function estimate(cost: Cost, settlement: Settlement, facts: RequestFacts
     return { kind: 'known', micros: amount, price, isCeiling: false };
   }
   if (ceilingMicros === null || ceilingMicros === 0) return { kind: 'unknown', why: amount };
-  return { kind: 'known', micros: ceilingMicros, price, isCeiling: true };
+  // A ceiling may say "whatever it costs"; one operation of the ledger carries no more than this.
+  const micros = Math.min(ceilingMicros, ledgerAmountMicrosMax);
+  return { kind: 'known', micros, price, isCeiling: true };
 }
 
 function heldFor(

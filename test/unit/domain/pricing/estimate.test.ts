@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ledgerAmountMicrosMax } from '../../../../src/base/limits-money';
 import { type Estimate, estimate } from '../../../../src/domain/pricing/estimate';
 import type { Cost } from '../../../../src/domain/pricing/price';
 import { asking, chatCost, messagesCost, perCall, settled } from './prices';
@@ -142,6 +143,13 @@ describe('estimate', () => {
     expect(at(perCall(5), 4)).toEqual({ kind: 'over_ceiling', micros: 5, ceilingMicros: 4 });
     expect(at(perCall(5), 0)).toEqual({ kind: 'over_ceiling', micros: 5, ceilingMicros: 0 });
     expect(at({ kind: 'free' }, 0)).toMatchObject({ kind: 'known', micros: 0 });
+  });
+
+  it('a ceiling above what one operation of the ledger carries holds exactly that', () => {
+    const facts = asking({ ceilingMicros: 999_999_999_999_999 });
+    const unpriced: Cost = { kind: 'per_call', prices: [] };
+    const held = estimate(unpriced, settled(), facts);
+    expect(held).toMatchObject({ kind: 'known', micros: ledgerAmountMicrosMax });
   });
 
   it('an estimate that no operation carries is unknown', () => {
