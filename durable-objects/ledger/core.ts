@@ -242,8 +242,12 @@ export class LedgerCore {
     return places.every((op) => op[6] === null);
   }
 
-  /** What the resolution of a record does to its hold; gives what was charged by it. */
+  /**
+   * What the resolution of a record does to its hold; gives what was charged by it. A hold that waits for a task stays the task's: its
+   * owner could free the key of a job that the vendor has taken, and pay nothing for what it makes.
+   */
   #closeHold(turn: Turn, holdId: string, resolution: Resolution): number {
+    if (this.#loaded().tasks.isPending(holdId)) return 0;
     if (resolution.kind === 'free') {
       turn.release(holdId, 'record_freed');
       return 0;

@@ -372,6 +372,8 @@ export class LedgerModel {
     record.state = resolution.kind === 'settle' ? 'resolved' : 'gone';
     const hold = this.holds.find((h) => h.id === record.holdId);
     if (hold === undefined) return { outcome: 'resolved', chargedMicros: 0 };
+    const isOfTask = this.tasks.some((one) => one.hold === hold);
+    if (isOfTask && hold.ending === null) return { outcome: 'resolved', chargedMicros: 0 };
     if (resolution.kind === 'free') {
       this.#release(hold);
       return { outcome: 'resolved', chargedMicros: 0 };

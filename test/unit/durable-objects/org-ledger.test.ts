@@ -234,6 +234,27 @@ describe('OrgLedger', () => {
       await clean(stub);
     });
 
+    it.each(['free', 'settle'] as const)(
+      'keeps its hold when the record of its submission is resolved: %s',
+      async (kind) => {
+        const stub = ledger(`task record ${kind}`);
+        await stub.topUp('pay', 100);
+        const claim = ['idm_a', 'prn_1', 'k', 'f'] as const;
+        await stub.apply([], [['place', 'a', 60, 'key_1', null, null, claim]]);
+        await stub.openTask(open('a'));
+        await stub.apply([['unknown', 'idm_a']], []);
+        const how = kind === 'free' ? { kind } : { kind, chargeMicros: null };
+        expect(await stub.resolveRecord('idm_a', how)).toEqual({
+          outcome: 'resolved',
+          chargedMicros: 0,
+        });
+        expect((await stub.task('lab', 'job of a'))?.state).toBe('pending');
+        await stub.apply([['settle', 'a', 40, true]], []);
+        expect(await stub.view()).toMatchObject({ heldMicros: 0, settledMicros: 40 });
+        await clean(stub);
+      },
+    );
+
     it('that is pending though its hold has ended is a fault of the books', async () => {
       const stub = await withTask('task fault');
       await stub.apply([['settle', 'a', 40, true]], []);
