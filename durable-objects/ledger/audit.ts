@@ -3,7 +3,7 @@
  * with the tables. Promises: bounded steps; changes nothing; ends in the turn in which it has seen
  * every row, so that nothing moves between replay and comparison. Called by `core.ts`.
  */
-import { AssertionError } from '../../src/base/assert';
+import { AssertionError, assert } from '../../src/base/assert';
 import { ledgerAuditRowsMax } from '../../src/base/limits-money';
 import { type LedgerState, takeSnapshot } from '../../src/domain/ledger/state';
 import type { AuditStep } from '../../src/domain/ledger/views';
@@ -33,9 +33,13 @@ export class Audit {
   step(memory: LedgerState, nowMs: number): AuditStep {
     try {
       if (this.#books.seq < this.#journal.baseSeq) this.#begin();
+      const from = this.#books.seq;
       this.#journal.replay(this.#books, ledgerAuditRowsMax);
-      if (this.#books.seq < memory.seq) {
-        return { outcome: 'more', seq: this.#books.seq, untilSeq: memory.seq };
+      const { seq } = this.#books;
+      if (seq < memory.seq) {
+        const isFull = seq - from === ledgerAuditRowsMax;
+        assert(isFull, `the log ends at row ${seq}, memory at ${memory.seq}`);
+        return { outcome: 'more', seq, untilSeq: memory.seq };
       }
       this.#compare(memory, nowMs);
       return { outcome: 'clean', fromSeq: this.#fromSeq, seq: memory.seq };

@@ -4,7 +4,7 @@
  * of a rule is a new kind of entry. Must never: need anything but the entries before it.
  * Written by the object's `turn.ts`; read by replay, audit, the journal copy in D1 and the views.
  */
-import { assert, assertNever } from '../../base/assert';
+import { AssertionError, assert, assertNever } from '../../base/assert';
 import type { BlockKind } from './blocks';
 import type { LedgerConfig } from './config';
 import type { Ending, Tags } from './operations';
@@ -141,8 +141,7 @@ export function encodeOps(ops: readonly LogOp[]): string {
 
 /** Reads what {@link encodeOps} wrote; we wrote it, so a wrong shape is a broken promise. */
 export function decodeOps(text: string): readonly LogOp[] {
-  const flat = JSON.parse(text) as readonly (string | number | LogOp)[];
-  assert(Array.isArray(flat), 'a log row is not a list of entries');
+  const flat = listOf(text);
   const ops: LogOp[] = [];
   let key = '';
   for (let at = 0; at < flat.length; ) {
@@ -159,12 +158,27 @@ export function decodeOps(text: string): readonly LogOp[] {
         at += 4;
         break;
       default:
-        assert(typeof item === 'object', 'a log row has an entry of an unknown code');
-        ops.push(item);
+        assert(Array.isArray(item), 'a log row has an entry of an unknown code');
+        ops.push(item as unknown as LogOp);
         at += 1;
     }
   }
   return ops;
+}
+
+/** A text that is no JSON is a broken promise like any other: an audit names its row. */
+function listOf(text: string): readonly (string | number | LogOp)[] {
+  const flat = parsed(text);
+  assert(Array.isArray(flat), 'a log row is not a list of entries');
+  return flat;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new AssertionError('the entries are no JSON');
+  }
 }
 
 function textAt(flat: readonly unknown[], at: number): string {

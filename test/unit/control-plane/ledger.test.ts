@@ -490,6 +490,10 @@ describe('an audit', () => {
       'row 100: the entries do not give the amounts of their row',
     ],
     [`update ledger_journal set ops = '[' where seq = 100`, 'row 100: the entries are no JSON'],
+    [
+      `update ledger_journal set ops = '[null]' where seq = 100`,
+      'row 100: a log row has an entry of an unknown code',
+    ],
   ])('finds what %s has done', async (sql, what) => {
     const tenant = await copied();
     await db.prepare(`${sql} and tenant_id = ?`).bind(tenant.id).run();

@@ -152,6 +152,20 @@ describe('OrgLedger', () => {
     expect(await stub.audit()).toMatchObject({ outcome: 'fault', seq: 2 });
   });
 
+  it.each([
+    ['a log whose last row is lost', 'DELETE FROM log WHERE seq = 2', 'the log ends at row 1'],
+    ['a row in the middle is lost', 'DELETE FROM log WHERE seq = 1', 'the log has a gap'],
+    ['a row that is no JSON', "UPDATE log SET ops = '[' WHERE seq = 2", 'no JSON'],
+    ['an entry that is none', "UPDATE log SET ops = '[null]' WHERE seq = 2", 'an unknown code'],
+  ])('an audit ends, and says what it found: %s', async (name, damage, what) => {
+    const stub = ledger(name);
+    await stub.topUp('pay', 100);
+    await stub.apply([], [place('a', 10)]);
+    await runInDurableObject(stub, (_, { storage }) => void storage.sql.exec(damage));
+    const found = { outcome: 'fault', what: expect.stringContaining(what) };
+    expect(await stub.audit()).toMatchObject(found);
+  });
+
   describe('a task', () => {
     const hourMs = 3_600_000;
     /** A ledger with a hold of 60 that is a task's. */
