@@ -83,7 +83,8 @@ function settleMetered(
     const { terms } = money;
     if (terms !== null && isSuccess)
       return submitted(call, money, { terms, bytes: isJson ? bytes : null, header });
-    const usage = bytes === null ? null : usageIn(bytes, money, header);
+    // Read for a key or not: the same answer costs the same.
+    const usage = bytes === null || !isJson ? null : usageIn(bytes, money, header);
     money.settle(money.chargeOf({ status, header, usage }), isSuccess);
     return ok(grow(call, { bytes, tap: null, costMicros: money.costMicros, taskState: null }));
   });

@@ -103,6 +103,12 @@ describe('an answer that its price is read from', () => {
     expect(desk.last).toEqual([['settle', 'hld_1', 30, true]]);
   });
 
+  it('of another type costs the fallback with a key too: what is read for its record has no other price', async () => {
+    const init = { headers: { 'content-type': 'text/plain' } };
+    const { call } = await settledCall('{"usage":{"out":55}}', init, { ...byUsage, ...keyed });
+    expect([call.costMicros, call.bytes?.byteLength]).toEqual([30, 20]);
+  });
+
   it.each([
     ['no usage', '{}'],
     ['no JSON', 'oops'],
