@@ -13,27 +13,42 @@ import {
   ledgerTagCharsMax,
 } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
+import { tagNamePattern, tagValuePattern } from '../domain/idempotency/meta';
 import type { Budget } from '../domain/ledger/config';
 import type { FieldIssue, Refusal } from '../domain/refusal';
 import type { TenantRecord } from '../ports/store';
-import { text, whole } from './fields';
+import { whole } from './fields';
 import { booksOf } from './ledger-access';
 import { fromLedger } from './ledger-refusals';
 import type { Call } from './operation';
 
-const tagText = text(ledgerTagCharsMax);
+const tagName = z
+  .string()
+  .check(
+    z.maxLength(ledgerTagCharsMax),
+    z.regex(tagNamePattern, 'must be a key that X-Weir-Meta can carry: letters, digits, - _ .'),
+  );
+const tagValue = z
+  .string()
+  .check(
+    z.maxLength(ledgerTagCharsMax),
+    z.regex(
+      tagValuePattern,
+      'must be a value that X-Weir-Meta can carry: ASCII, no comma, no space at the end',
+    ),
+  );
 const microsLimit = z._default(z.nullable(whole(0, ledgerAmountMicrosMax)), null);
 const callsLimit = z._default(z.nullable(whole(0, ledgerAmountMicrosMax)), null);
 
 const budgetValue = z.strictObject({
-  value: tagText,
+  value: tagValue,
   blocked: z._default(z.boolean(), false),
   spend_max_micros: microsLimit,
   calls_max: callsLimit,
 });
 
 const budget = z.strictObject({
-  dimension: tagText,
+  dimension: tagName,
   window: z.enum(['day', 'total']),
   spend_max_micros: microsLimit,
   calls_max: callsLimit,

@@ -26,6 +26,10 @@ export interface MetaFault {
 
 /** RFC 9110 5.6.2, a token; `@` and `=` are none. */
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** What the key of a pair can be: a limit for another one would never apply. */
+export const tagNamePattern = token;
+/** What its value can be: {@link valueText} without the comma that ends a pair and the white space before it. */
+export const tagValuePattern = /^[\x20-\x2b\x2d-\x7e]*[\x21-\x2b\x2d-\x7e]$/;
 /** Visible ASCII and inner spaces: bytes that every client sends alike. */
 const valueText = /^[\x20-\x7e]+$/;
 /** Optional white space of a list, RFC 9110 5.6.3. */

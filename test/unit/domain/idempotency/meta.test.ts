@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readMeta } from '../../../../src/domain/idempotency/meta';
+import { readMeta, tagNamePattern, tagValuePattern } from '../../../../src/domain/idempotency/meta';
 import { placeFault } from '../../../../src/domain/ledger/operations';
 
 describe('readMeta', () => {
@@ -48,6 +48,18 @@ describe('readMeta', () => {
     [`a=1${' '.repeat(2_048)}`, 0, 'too_long'],
   ])('%j is a fault of pair %d: %s', (header, pair, reason) => {
     expect(readMeta(header)).toEqual({ ok: false, error: { pair, reason } });
+  });
+
+  it('a budget can name every tag that a header can carry, and no other', () => {
+    const chars = Array.from({ length: 0x180 }, (_, code) => String.fromCharCode(code));
+    for (const text of chars.flatMap((char) => [char, `a${char}`, `${char}a`, `a${char}a`])) {
+      const asKey = readMeta(`${text}=v`);
+      const isKey = asKey.ok && asKey.value?.[0] === text;
+      expect([text, tagNamePattern.test(text)]).toEqual([text, isKey]);
+      const asValue = readMeta(`k=${text}`);
+      const isValue = asValue.ok && asValue.value?.[1] === text && asValue.value.length === 2;
+      expect([text, tagValuePattern.test(text)]).toEqual([text, isValue]);
+    }
   });
 
   it('a value may be the text of a key', () => {
