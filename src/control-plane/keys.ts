@@ -33,7 +33,11 @@ const mutable = {
   project_access: accessList('Project ids whose upstreams the key may call; null is all.'),
   daily_call_cap: z
     ._default(z.nullable(whole(0, ledgerAmountMicrosMax)), null)
-    .check(z.describe('Metered calls that the key may make per UTC day; null is no cap.')),
+    .check(
+      z.describe(
+        'Calls that the key may make per UTC day, on whatever credential; null is no cap.',
+      ),
+    ),
   expires_at: z._default(
     z.nullable(z.iso.datetime({ offset: true, error: 'must be an RFC 3339 date and time' })),
     null,
