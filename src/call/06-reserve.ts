@@ -21,7 +21,7 @@ import type {
   PlaceOp,
   RecordedAnswer,
 } from '../domain/ledger/operations';
-import { estimate, type FrozenPrice } from '../domain/pricing/estimate';
+import { type Estimate, estimate, type FrozenPrice } from '../domain/pricing/estimate';
 import type { Refusal } from '../domain/refusal';
 import { queryPairs, queryPairValue } from '../domain/relay/query';
 import { requestTarget } from '../domain/relay/request-target';
@@ -92,15 +92,10 @@ async function reservePriced(
     bodyBytes: call.sentBytes?.byteLength ?? call.declaredBytes ?? bodyless(call),
     ceilingMicros,
   });
-  if (estimated.kind === 'unknown') return err({ code: 'price.unknown', reason: estimated.why });
-  if (estimated.kind === 'over_ceiling')
-    return err({
-      code: 'route_max_cost',
-      requiredMicros: estimated.micros,
-      ceilingMicros: estimated.ceilingMicros,
-    });
   const key = readIdempotencyKey(call.headers.idempotencyKey);
   if (!key.ok) return err({ code: 'idempotency.key_invalid', reason: key.error.reason });
+  if (estimated.kind !== 'known')
+    return replayedOr(priceRefusal(estimated), call, key.value, ports);
   if (endpoint.taskId !== null) return ofTask(call, catalog, endpoint.taskId, ports, background);
   const admitted = admitCapacity(call, catalog, { key: key.value, task: null }, ports, background);
   const pass = admitted instanceof Promise ? await admitted : admitted;
@@ -144,7 +139,17 @@ async function ofTask(
   return ok(grow(call, { money: null, ...about }));
 }
 
-/** An account that is out keeps nobody from the answer that a key already has (decisions section 5). */
+/** No amount can be held: the request has no price, or a higher one than its caller accepts. */
+function priceRefusal(estimated: Exclude<Estimate, { kind: 'known' }>): Refusal {
+  if (estimated.kind === 'unknown') return { code: 'price.unknown', reason: estimated.why };
+  const { micros, ceilingMicros } = estimated;
+  return { code: 'route_max_cost', requiredMicros: micros, ceilingMicros };
+}
+
+/**
+ * An account that is out, and a price that has changed since, keep nobody from the answer that a key already has (decisions section 5):
+ * whoever is refused believes that nothing was executed.
+ */
 async function replayedOr(
   refusal: Refusal,
   call: AdmittedCall,

@@ -9,7 +9,7 @@ import { type Replayed, reserve } from '../../../src/call/06-reserve';
 import type { AuthorizedCall, ReservedCall } from '../../../src/call/call';
 import type { Money } from '../../../src/call/money';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
-import type { RecordedAnswer } from '../../../src/domain/ledger/operations';
+import type { PeekAnswer, RecordedAnswer } from '../../../src/domain/ledger/operations';
 import type { Refusal } from '../../../src/domain/refusal';
 import { chatCost, perCall, settled } from '../domain/pricing/prices';
 import {
@@ -352,6 +352,48 @@ describe('a repeat', () => {
     expect(result.ok && (result.value as Replayed).replay).toBe(first);
     expect(desk.ends).toEqual([]);
     await Promise.all(background.work);
+  });
+});
+
+describe('a repeat whose price has changed since', () => {
+  const first: RecordedAnswer = {
+    status: 201,
+    headers: [],
+    body: new Uint8Array(),
+    bodyRef: null,
+    bodyBytes: 0,
+    costMicros: 70,
+  };
+  const retry = async (known: PeekAnswer, row: Partial<CatalogEndpoint>) => {
+    const desk = new NotedDesk();
+    const capacity = new NotedCapacity();
+    const ports = {
+      ...capacityPorts(capacity, known),
+      desk,
+      replayBodies: null,
+      tasks: new NotedTasks(),
+    };
+    const headers = scan({ idempotencyKey: 'k1', maxCostMicro: '69' });
+    const call = authorized({ ...onPlatform(row), headers });
+    return { result: await reserve(call, ports, backgroundOf()), desk };
+  };
+  const dearer = { cost: perCall(70) };
+  const overCeiling = { code: 'route_max_cost', requiredMicros: 70, ceilingMicros: 69 };
+
+  it('above its ceiling gets the first answer', async () => {
+    const { result } = await retry({ outcome: 'replay', answer: first }, dearer);
+    expect(result).toEqual(ok({ replay: first }));
+  });
+
+  it('above its ceiling is told what became of its key', async () => {
+    const unknown = { outcome: 'outcome_unknown', recordId: 'idm_0', resolved: false } as const;
+    const { result } = await retry(unknown, dearer);
+    expect(result).toMatchObject(err({ code: 'idempotency.outcome_unknown', recordId: 'idm_0' }));
+  });
+
+  it('is refused for its price where the key is fresh, and nothing is claimed', async () => {
+    const { result, desk } = await retry({ outcome: 'fresh' }, dearer);
+    expect([result, desk.places]).toEqual([err(overCeiling), []]);
   });
 });
 
