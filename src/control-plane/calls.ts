@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini';
 import { err, ok } from '../base/result';
+import { callRowId } from '../domain/overflow/child';
 import type { CallRow } from '../ports/evidence';
 import { time, timeText } from './fields';
 import { answering, type Operation, telling } from './operation';
@@ -85,11 +86,17 @@ export const callOperations: readonly Operation[] = [
     query: pageQuery,
     answer: pageOf(callAnswer),
     handle: (call) =>
-      listed(call, 'call', (page) => call.services.store.calls.list(call.tenantId, page), toWire),
+      listed(
+        call,
+        callRowId,
+        (page) => call.services.store.calls.list(call.tenantId, page),
+        toWire,
+      ),
   }),
   answering({
     method: 'GET',
     path: '/calls/{id}',
+    id: callRowId,
     permission: 'call:read',
     summary: 'Read a call and its evidence',
     answer: callDetailAnswer,
@@ -100,6 +107,7 @@ export const callOperations: readonly Operation[] = [
   }),
   telling({
     path: '/calls/{id}/result',
+    id: callRowId,
     permission: 'call:read',
     summary: 'Read what an upstream answered, masked, where it was kept',
     async handle(call) {

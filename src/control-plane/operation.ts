@@ -160,7 +160,7 @@ export function removing(
 }
 
 /** A typed id: prefix and ULID. */
-const typedId = /^(?:ten|prj|prn|key|sec|ups|rte|den|call)_[0-9A-HJKMNP-TV-Z]{26}$/;
+const typedId = /^(?:ten|prj|prn|key|sec|ups|rte|den)_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 const defaults = {
   scope: 'tenant',

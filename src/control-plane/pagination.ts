@@ -31,17 +31,18 @@ export function limitAsked(query: ReadonlyMap<string, string>): Result<number, R
   return err(invalid({ path: 'limit', message }));
 }
 
+/** What the rows of a list are named by: typed ids, or the shape of another kind of id. */
+type RowIds = IdPrefix | RegExp;
+
 /** The page that a query asks for. Refuses with `validation.error` on `limit` or `cursor`. */
-export function pageAsked(
-  query: ReadonlyMap<string, string>,
-  prefix: IdPrefix,
-): Result<Page, Refusal> {
+export function pageAsked(query: ReadonlyMap<string, string>, ids: RowIds): Result<Page, Refusal> {
   const limit = limitAsked(query);
   if (!limit.ok) return limit;
   const cursor = query.get('cursor');
   if (cursor === undefined) return ok({ after: null, limit: limit.value });
   const after = decodedCursor(cursor);
-  if (after !== null && isId(prefix, after)) return ok({ after, limit: limit.value });
+  const isOurs = (id: string): boolean => (typeof ids === 'string' ? isId(ids, id) : ids.test(id));
+  if (after !== null && isOurs(after)) return ok({ after, limit: limit.value });
   return err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
 }
 
@@ -51,11 +52,11 @@ export function pageAsked(
  */
 export async function listed<R extends { readonly id: string }, W>(
   call: Call,
-  prefix: IdPrefix,
+  ids: RowIds,
   read: (page: Page) => Stored<readonly R[]>,
   toWire: (row: R) => W,
 ): Promise<Result<{ data: W[]; next_cursor: string | null }, Refusal>> {
-  const page = pageAsked(call.facts.query, prefix);
+  const page = pageAsked(call.facts.query, ids);
   if (!page.ok) return page;
   const { after, limit } = page.value;
   const rows = await read({ after, limit: limit + 1 });

@@ -12,6 +12,9 @@ export const childId = (callId: string): string => `${callId}:overflow`;
 /** Whether a row is a child's: the pair is one call. */
 export const isChildId = (id: string): boolean => id.endsWith(':overflow');
 
+/** Id of a call's row: the call's own, or that of its child. */
+export const callRowId = /^call_[0-9A-HJKMNP-TV-Z]{26}(?::overflow)?$/;
+
 /** `shadow`: calls the aggregator and spends the operator's budget, the caller gets what it would have got. */
 export type OverflowMode = 'off' | 'shadow' | 'on';
 

@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { D1CallSink } from '../../../src/adapters/d1/call-sink';
 import { newId } from '../../../src/base/ids';
+import { childId } from '../../../src/domain/overflow/child';
 import type { CallRow } from '../../../src/ports/evidence';
 import { db, makeApi, makeTenant, startMs } from './harness';
 
@@ -101,6 +102,42 @@ describe('a call', () => {
     const nothing = { tier: null, catalog_id: null, cost_micros: null, hold_id: null };
     expect(found).toMatchObject({ account: null, signal: null, served_via: null });
     expect(found).toMatchObject(nothing);
+  });
+});
+
+describe('the child of a call, which an aggregator served', () => {
+  const pairOf = (tenantId: string): readonly [CallRow, CallRow] => {
+    const parent = row(tenantId, { outcome: 'failed', status: 503 });
+    const servedVia = 'overflow:orthogonal';
+    return [parent, { ...parent, id: childId(parent.id), servedVia, evidence: 'of the child' }];
+  };
+
+  it('is read by its own id, with its own evidence', async () => {
+    const tenant = await makeTenant(api);
+    const [parent, child] = pairOf(tenant.id);
+    await sink.write([parent, child]);
+    const read = (id: string) => api.made('GET', `/calls/${id}`, undefined, tenant.token);
+    expect(await read(child.id)).toMatchObject({ id: child.id, evidence: 'of the child' });
+    expect(await read(encodeURIComponent(child.id))).toMatchObject({ id: child.id });
+    expect(await read(parent.id)).toMatchObject({ id: parent.id, evidence: null });
+    const result = await api.send('GET', `/calls/${child.id}/result`, { key: tenant.token });
+    expect([result.status, result.text]).toEqual([200, 'of the child']);
+  });
+
+  it('may end a page: the next one begins behind it', async () => {
+    const tenant = await makeTenant(api);
+    const pairs = [...pairOf(tenant.id), ...pairOf(tenant.id)];
+    await sink.write(pairs);
+    const seen: string[] = [];
+    let cursor = '';
+    for (;;) {
+      const at = `/calls?limit=1${cursor}`;
+      const page = await api.made('GET', at, undefined, tenant.token);
+      seen.push(...page.data.map(({ id }: { id: string }) => id));
+      if (page.next_cursor === null) break;
+      cursor = `&cursor=${encodeURIComponent(page.next_cursor)}`;
+    }
+    expect(seen).toEqual(pairs.map(({ id }) => id).sort());
   });
 });
 
