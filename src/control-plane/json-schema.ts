@@ -21,6 +21,8 @@ function ofKind(schema: z.core.$ZodType, side: Side): JsonSchema {
   // zod's documented way to walk a schema: the union of all kinds, told apart by `def.type`.
   const { def } = (schema as z.core.$ZodTypes)._zod;
   switch (def.type) {
+    case 'unknown':
+      return {};
     case 'boolean':
       return { type: 'boolean' };
     case 'string':
@@ -61,8 +63,15 @@ function object({ shape, catchall }: z.core.$ZodObjectDef, side: Side): JsonSche
     type: 'object',
     properties: Object.fromEntries(fields.map(([name, field]) => [name, jsonSchema(field, side)])),
     ...(required.length === 0 ? {} : { required: required.map(([name]) => name) }),
-    ...(catchall === undefined && side === 'input' ? {} : { additionalProperties: false }),
+    ...others(catchall, side),
   };
+}
+
+/** Members that have no name in the schema: none in a strict one, any in a loose one. */
+function others(catchall: z.core.$ZodType | undefined, side: Side): JsonSchema {
+  if (catchall === undefined) return side === 'input' ? {} : { additionalProperties: false };
+  const isStrict = catchall._zod.def.type === 'never';
+  return { additionalProperties: isStrict ? false : jsonSchema(catchall, side) };
 }
 
 /** Bare types are one list of types: `string | null`. */

@@ -10,7 +10,8 @@ import { operations } from './operations';
 
 const version = '0.1.0';
 
-const problem = z.object({
+/** A refusal may say more, by its type: what a key lacks, which field stands in the way. */
+export const problem = z.looseObject({
   type: z.string().check(z.describe('urn:weir:problem: and a code.')),
   title: z.string(),
   status: z.int(),

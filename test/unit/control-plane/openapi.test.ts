@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod/mini';
 import { jsonSchema } from '../../../src/control-plane/json-schema';
-import { openapiDocument } from '../../../src/control-plane/openapi';
+import { openapiDocument, problem } from '../../../src/control-plane/openapi';
 import { operations } from '../../../src/control-plane/operations';
+import { makeApi, makeTenant } from './harness';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
 const document: any = JSON.parse(JSON.stringify(openapiDocument()));
@@ -54,6 +55,8 @@ describe('the OpenAPI document', () => {
     ['a described schema in a nullable one', z.nullable(z.string().check(z.describe('A name.')))],
     ['a nullable union', z.nullable(z.union([z.string(), z.number(), z.boolean()]))],
     ['a time with an offset', z.iso.datetime({ offset: true })],
+    ['an object that may hold more', problem],
+    ['an object that may hold more of one kind', z.catchall(z.object({}), z.int())],
   ])('describes %s as zod does', (_, schema) => {
     const { $schema, ...expected } = z.toJSONSchema(schema);
     expect(jsonSchema(schema, 'output')).toEqual(expected);
@@ -68,6 +71,25 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(content)).toEqual(['application/json', 'text/csv']);
     const balance = document.paths['/api/v1/ledger'].get.responses['200'].content;
     expect(Object.keys(balance)).toEqual(['application/json']);
+  });
+
+  it('describes refusals that say more than others: every member that they have is allowed', async () => {
+    const api = makeApi();
+    const { token: key } = await makeTenant(api, { role: 'viewer' });
+    const tooLarge = { name: 'x'.repeat(300_000) };
+    const refusals = [
+      await api.send('POST', '/projects', { key, body: { name: 'p' } }),
+      await api.send('PATCH', '/projects'),
+      await api.send('POST', '/tenants', { body: tooLarge }),
+      await api.send('POST', '/tenants', { body: {} }),
+    ];
+    expect(refusals.map(({ status }) => status)).toEqual([403, 405, 413, 400]);
+    const { Problem } = document.components.schemas;
+    for (const { body } of refusals) {
+      const unnamed = Object.keys(body).filter((name) => !(name in Problem.properties));
+      expect(unnamed.length === 0 || Problem.additionalProperties !== false).toBe(true);
+      expect(problem.safeParse(body).success).toBe(true);
+    }
   });
 
   it('names every operation once', () => {
