@@ -94,7 +94,7 @@ async function answer(
   const headers = new Headers(ownHeaders);
   if (operation.status === 204) return new Response(null, { status: 204, headers });
   const made = operation.status === 201 ? madeId(result.value) : null;
-  if (made !== null) headers.set('location', `${apiBase}${operation.path}/${made}`);
+  if (made !== null) headers.set('location', locationOf(c.req.raw, operation, made));
   if (operation.media === 'text/plain') return textAnswer(result.value, headers);
   headers.set('content-type', 'application/json');
   return new Response(JSON.stringify(result.value), { status: operation.status, headers });
@@ -139,6 +139,12 @@ function queryOf(url: URL, operation: Operation): Result<ReadonlyMap<string, str
     query.set(name, value);
   }
   return ok(query);
+}
+
+/** Where the maker reads what it made: in the tenant that it named, since its own has no such id. */
+function locationOf({ url }: Request, { path, scope }: Operation, id: string): string {
+  const tenant = scope === 'tenant' ? new URL(url).searchParams.get('tenant') : null;
+  return `${apiBase}${path}/${id}${tenant === null ? '' : `?tenant=${tenant}`}`;
 }
 
 function madeId(value: unknown): string | null {

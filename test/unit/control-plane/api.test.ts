@@ -322,13 +322,30 @@ describe('the wire', () => {
   });
 
   it('names the new resource, and is never cached', async () => {
-    const answer = await api.send('POST', own.at('/projects'), { body: { name: 'located' } });
+    const body = { name: 'located' };
+    const answer = await api.send('POST', '/projects', { key: own.token, body });
     expect(answer.status).toBe(201);
     expect(answer.headers.get('location')).toBe(`/api/v1/projects/${answer.body.id}`);
     expect(answer.headers.get('cache-control')).toBe('no-store');
     const problem = await api.send('GET', own.at('/projects/x'));
     expect(problem.headers.get('content-type')).toBe('application/problem+json');
     expect(problem.headers.get('x-weir-error-source')).toBe('gateway');
+  });
+
+  it.each([
+    ['operator', () => operatorKey],
+    ['key of a tenant above', () => root.token],
+  ])('names it so that the %s that made it can read it', async (who, key) => {
+    const body = { name: `made by the ${who}` };
+    const made = await api.send('POST', own.at('/projects'), { key: key(), body });
+    const at = made.headers.get('location') ?? '';
+    const read = await api.send('GET', at.replace('/api/v1', ''), { key: key() });
+    expect([read.status, read.body.id]).toEqual([200, made.body.id]);
+  });
+
+  it('names a tenant without the one that it was made in', async () => {
+    const made = await api.send('POST', own.at('/tenants'), { body: { name: 'below' } });
+    expect(made.headers.get('location')).toBe(`/api/v1/tenants/${made.body.id}`);
   });
 
   it('takes JSON under any content type, and no other bytes', async () => {
