@@ -10,7 +10,7 @@ import { judgeHost } from '../domain/egress/hostname';
 import type { Refusal } from '../domain/refusal';
 import type { DenyRuleRecord } from '../ports/store';
 import { invalid } from './body';
-import { dated, datedWire, reference, text } from './fields';
+import { dated, datedWire, reference, text, wellFormed } from './fields';
 import { knownPrincipal, knownProject } from './known';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
@@ -29,7 +29,7 @@ export const denyRuleBody = z
     method: z._default(z.nullable(z.enum(methods)), null),
     principal_id: z._default(z.nullable(reference), null),
     project_id: z._default(z.nullable(reference), null),
-    note: z._default(z.nullable(z.string().check(z.maxLength(noteCharsMax))), null),
+    note: z._default(z.nullable(z.string().check(z.maxLength(noteCharsMax), wellFormed)), null),
   })
   .check(
     z.refine(

@@ -6,8 +6,15 @@ import * as z from 'zod/mini';
 import { nameCharsMax, slugCharsMax } from '../base/limits';
 import type { Dated } from '../ports/store';
 
+/** A lone surrogate has no UTF-8 form: what is stored or sent would not be what was answered. */
+export const wellFormed = z.refine<string>(
+  (value) => value.isWellFormed(),
+  'must be well-formed Unicode',
+);
+
 /** Text of at least one character. */
-export const text = (charsMax: number) => z.string().check(z.minLength(1), z.maxLength(charsMax));
+export const text = (charsMax: number) =>
+  z.string().check(z.minLength(1), z.maxLength(charsMax), wellFormed);
 
 /** A whole number within bounds. */
 export const whole = (min: number, max: number) => z.int().check(z.gte(min), z.lte(max));

@@ -9,21 +9,19 @@ import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import type { SealedValue, SecretRecord } from '../ports/store';
 import type { WrappedDataKey } from '../ports/vault';
-import { dated, datedWire, slug, visibility } from './fields';
+import { dated, datedWire, slug, visibility, wellFormed } from './fields';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
 const encoder = new TextEncoder();
 const fits = (value: string): boolean => encoder.encode(value).length <= secretBytesMax;
 
-/** Body of a secret. A lone surrogate has no UTF-8 form: sealing it would store another value. */
+/** Body of a secret. */
 export const secretBody = z.strictObject({
   name: slug,
-  value: z.string().check(
-    z.minLength(1),
-    z.refine((value) => value.isWellFormed(), 'must be well-formed Unicode'),
-    z.refine(fits, `may have at most ${secretBytesMax} bytes`),
-  ),
+  value: z
+    .string()
+    .check(z.minLength(1), wellFormed, z.refine(fits, `may have at most ${secretBytesMax} bytes`)),
   visibility,
 });
 

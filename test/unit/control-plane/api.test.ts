@@ -377,6 +377,32 @@ describe('the wire', () => {
   });
 });
 
+describe('a lone surrogate', () => {
+  const lone = '\ud800';
+  const upstream = (binding: object) => ({
+    ...upstreamFields('lone'),
+    bindings: [{ location: 'query', name: 'q', value: 'v', ...binding }],
+  });
+  it.each([
+    ['/deny-rules', { host: 'deny.example', note: lone }, 'note'],
+    ['/deny-rules', { host: lone }, 'host'],
+    ['/upstreams', upstream({ name: lone }), 'bindings.0.name'],
+    ['/upstreams', upstream({ value: `a${lone}` }), 'bindings.0.value'],
+    ['/routes', { methods: ['GET'], path: '/lone', query_allowlist: [lone] }, 'query_allowlist.0'],
+    ['/projects', { name: lone }, 'name'],
+  ])('in %s is refused, since no UTF-8 could keep it: %j', async (path, fields, field) => {
+    const body = path === '/routes' ? { ...fields, upstream_id: ownIds.upstreams } : fields;
+    const answer = await api.send('POST', own.at(path), { body });
+    expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([400, field]);
+  });
+
+  it('is not what a pair is: both halves come back as they went in', async () => {
+    const body = { host: 'deny.example', note: '\u{1f980}' };
+    const { id } = await api.made('POST', own.at('/deny-rules'), body);
+    expect((await api.made('GET', own.at(`/deny-rules/${id}`))).note).toBe(body.note);
+  });
+});
+
 describe('a name', () => {
   it.each([
     ['/projects', { name: 'taken' }, 'name'],
