@@ -19,11 +19,17 @@ import { listed, pageOf, pageQuery } from './pagination';
 
 /** Characters of a token that a list shows: `wk_`, the version and four random ones. */
 const hintChars = 8;
+/** The last instant that RFC 3339 can say in UTC, epoch milliseconds. */
+const lastTimeMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 const accessList = (description: string) =>
   z
     ._default(z.nullable(z.array(reference).check(z.maxLength(accessListMax))), null)
     .check(z.describe(description));
+/** With an offset the last hours of 9999 are another year in UTC, which RFC 3339 cannot spell. */
+const expiry = z.iso
+  .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
+  .check(z.refine((when) => !(Date.parse(when) > lastTimeMs), 'must be before the year 10000'));
 const mutable = {
   name: displayName,
   permissions: z
@@ -38,10 +44,7 @@ const mutable = {
         'Calls that the key may make per UTC day, on whatever credential; null is no cap.',
       ),
     ),
-  expires_at: z._default(
-    z.nullable(z.iso.datetime({ offset: true, error: 'must be an RFC 3339 date and time' })),
-    null,
-  ),
+  expires_at: z._default(z.nullable(expiry), null),
 };
 
 /** Body of a change. */

@@ -152,6 +152,7 @@ describe('principals and keys', () => {
   it.each([
     [{ expires_at: '2029-12-31T23:59:59Z' }, 'expires_at'],
     [{ expires_at: 'tomorrow' }, 'expires_at'],
+    [{ expires_at: '9999-12-31T23:59:59.999-00:01' }, 'expires_at'],
     [{ permissions: ['everything'] }, 'permissions.0'],
     [{ principal_id: 'prn_x' }, 'principal_id'],
     [{ upstream_access: ['ups_x'] }, 'upstream_access.0'],
@@ -160,6 +161,18 @@ describe('principals and keys', () => {
     const body = { name: 'k', principal_id: tenant.principalId, ...fields };
     const answer = await api.send('POST', tenant.at('/keys'), { body });
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path }] } });
+  });
+});
+
+describe('the last expiry that can be said', () => {
+  it('is accepted, and comes back as it can be sent again', async () => {
+    const { token, keyId } = await makeKey(api, tenant.id, 'viewer', {
+      expires_at: '9999-12-31T23:59:59.999Z',
+    });
+    expect((await api.send('GET', '/projects', { key: token })).status).toBe(200);
+    const { name, expires_at } = await api.made('GET', tenant.at(`/keys/${keyId}`));
+    const again = await api.made('PUT', tenant.at(`/keys/${keyId}`), { name, expires_at });
+    expect(again.expires_at).toBe('9999-12-31T23:59:59.999Z');
   });
 });
 
