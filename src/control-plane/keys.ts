@@ -35,8 +35,12 @@ const mutable = {
   permissions: z
     ._default(z.nullable(z.array(z.enum(permissions)).check(z.maxLength(permissions.length))), null)
     .check(z.describe('Narrows what the role allows; null leaves it as it is.')),
-  upstream_access: accessList('Upstream ids that the key may call; null is all.'),
-  project_access: accessList('Project ids whose upstreams the key may call; null is all.'),
+  upstream_access: accessList(
+    'Upstream ids that the key may call; null is all. No list binds an owner.',
+  ),
+  project_access: accessList(
+    'Project ids whose upstreams the key may call; null is all. No list binds an owner.',
+  ),
   daily_call_cap: z
     ._default(z.nullable(whole(0, ledgerAmountMicrosMax)), null)
     .check(
