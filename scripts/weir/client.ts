@@ -73,8 +73,8 @@ export class Client {
   async *csv(path: string, query: Query): AsyncGenerator<string> {
     let next: string | undefined = this.#address(path, query);
     while (next !== undefined) {
-      const answer: Response = await this.#fetch('GET', next, undefined, 'text/csv');
-      yield await answer.text();
+      const answer: Answer = await this.#fetch('GET', next, undefined, 'text/csv');
+      yield answer.text;
       const link: string = answer.headers.get('link') ?? '';
       next = /<(\/[^>]*)>; rel="next"/.exec(link)?.[1];
     }
@@ -87,8 +87,7 @@ export class Client {
     body: Row | undefined,
     accept: string,
   ): Promise<unknown> {
-    const answer = await this.#fetch(method, this.#address(path, query), body, accept);
-    return documentOf(await answer.text());
+    return documentOf((await this.#fetch(method, this.#address(path, query), body, accept)).text);
   }
 
   /** Path and query below the gateway's address. */
@@ -105,10 +104,10 @@ export class Client {
     address: string,
     body: Row | undefined,
     accept: string,
-  ): Promise<Response> {
+  ): Promise<Answer> {
     const { url, key } = this.#connection;
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
-    let answer: Response;
+    let answer: Response | null = null;
     try {
       answer = await this.#send(`${url}${address}`, {
         method,
@@ -117,17 +116,26 @@ export class Client {
         redirect: 'manual',
         signal: AbortSignal.timeout(answerWaitMs),
       });
+      const text = await answer.text();
+      if (answer.ok) return { text, headers: answer.headers };
+      throw new Fault(refused(url, answer.status, text), 'failed');
     } catch (fault) {
-      throw new Fault(unreachable(url, fault), 'failed');
+      if (fault instanceof Fault) throw fault;
+      throw new Fault(lost(url, fault, answer !== null), 'failed');
     }
-    if (answer.ok) return answer;
-    throw new Fault(refused(url, answer.status, await answer.text()), 'failed');
   }
 }
 
-function unreachable(url: string, fault: unknown): string {
+/** A 2xx that came whole. */
+interface Answer {
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+function lost(url: string, fault: unknown, hasBegun: boolean): string {
   const isLate = fault instanceof DOMException && fault.name === 'TimeoutError';
   if (isLate) return `${url} did not answer within ${answerWaitMs / 1000} seconds.`;
+  if (hasBegun) return `The answer of ${url} broke off.`;
   return `Nothing answers at ${url}. Start Weir with npm start, or name another one with --url.`;
 }
 

@@ -105,8 +105,14 @@ describe('a command that is not understood', () => {
   });
 });
 
+/** A 200 whose body does not come whole. */
+const cut = (fault: unknown) =>
+  new Response(new ReadableStream({ start: (controller) => controller.error(fault) }));
+
 describe('a failure', () => {
   it.each([
+    [cut(new TypeError('terminated')), 'The answer of https://w.test broke off.'],
+    [cut(new DOMException('late', 'TimeoutError')), 'did not answer within 60 seconds'],
     [new TypeError('fetch failed'), 'Nothing answers at https://w.test. Start Weir'],
     [new DOMException('late', 'TimeoutError'), 'did not answer within 60 seconds'],
     [problem(401, 'Authentication failed', 'x'), 'The key was refused (401)'],
@@ -129,9 +135,11 @@ describe('a failure', () => {
 
   it('of a top-up names the id that makes the repeat safe', async () => {
     const args = ['topup', '5', '--tenant', 'ten_1'];
-    const lost = await run(args, [new TypeError('reset')], { OPERATOR_KEY: 'op' });
-    const id = /--id (\S+)/.exec(lost.err)?.[1] ?? '';
-    expect(await lost.sent[0]?.json()).toMatchObject({ id, micros: 5_000_000 });
+    for (const answer of [new TypeError('reset'), cut(new TypeError('terminated'))]) {
+      const lost = await run(args, [answer], { OPERATOR_KEY: 'op' });
+      const id = /--id (\S+)/.exec(lost.err)?.[1] ?? '';
+      expect(await lost.sent[0]?.json()).toMatchObject({ id, micros: 5_000_000 });
+    }
   });
 });
 
