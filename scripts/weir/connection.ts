@@ -33,20 +33,27 @@ export function connect({ url, env, prefers }: ConnectionSources): Connection {
   const local = localStart(env.WEIR_STATE ?? '.weir');
   const named = url ?? env.WEIR_URL;
   const base = baseOf(named ?? `http://127.0.0.1:${local.LAST_PORT ?? '8787'}`);
-  const ownKeys = { access: env.WEIR_KEY, operator: firstOf(env.OPERATOR_KEY) };
+  const ownKeys = { access: given(env.WEIR_KEY), operator: given(firstOf(env.OPERATOR_KEY)) };
   const isSet = ownKeys.access !== undefined || ownKeys.operator !== undefined;
   const demoKeys = { access: local.DEMO_KEY, operator: local.OPERATOR_KEY };
   const keys = isSet || named !== undefined ? ownKeys : demoKeys;
   const isWanted = prefers === 'operator' && keys.operator !== undefined;
   const isOperator = isWanted || keys.access === undefined;
   const key = isOperator ? keys.operator : keys.access;
-  if (key === undefined || key === '') throw new Fault(keysWanted, 'usage');
+  if (key === undefined) throw new Fault(keysWanted, 'usage');
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new Fault(noKey, 'usage');
   const tenant = isOperator && keys === demoKeys ? local.DEMO_TENANT : undefined;
   return { url: base, key, isOperator, tenant };
 }
 
+const noKey =
+  'What is set as the key is none: a key has no spaces and ASCII only. Was it cut short (…)?';
+
+/** An empty variable is one that is not set. */
+const given = (key: string | undefined): string | undefined => key?.trim() || undefined;
+
 /** Two keys may be set during a rotation; the first is the new one. */
-const firstOf = (keys: string | undefined): string | undefined => keys?.split(',')[0]?.trim();
+const firstOf = (keys: string | undefined): string | undefined => keys?.split(',')[0];
 
 function baseOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -95,6 +95,16 @@ describe('a command that is not understood', () => {
     expect(operator.err).toContain('--tenant ten_…');
   });
 
+  it.each(['wk_1uKyuV1UA03…', 'wk_ 1', 'wk_\u00e9'])(
+    'says that %j is no key, before anything is sent and without repeating it',
+    async (key) => {
+      const ran = await run(['balance'], [], { WEIR_KEY: key });
+      expect([ran.code, ran.sent.length, ran.out]).toEqual([2, 0, '']);
+      expect(ran.err).toContain('What is set as the key is none');
+      expect(ran.err).not.toContain(key);
+    },
+  );
+
   it('does not repeat a key that was put into the arguments by mistake', async () => {
     for (const args of [
       ['balance', `--${accessKey}`],
@@ -149,6 +159,8 @@ describe('the key', () => {
     [['topup', '5', '--tenant', 't'], { WEIR_KEY: 'a', OPERATOR_KEY: 'o,old' }, 'o'],
     [['topup', '5', '--tenant', 't'], { WEIR_KEY: 'a' }, 'a'],
     [['balance', '--tenant', 't'], { OPERATOR_KEY: 'o' }, 'o'],
+    [['balance', '--tenant', 't'], { WEIR_KEY: '', OPERATOR_KEY: 'o' }, 'o'],
+    [['topup', '5', '--tenant', 't'], { WEIR_KEY: 'a', OPERATOR_KEY: '' }, 'a'],
   ])('of %j in %j is %s', async (args, env, key) => {
     const { sent } = await run(args, [problem(403, 'no', 'no')], env);
     expect(sent[0]?.headers.get('authorization')).toBe(`Bearer ${key}`);
