@@ -125,6 +125,14 @@ const schema = z
           path: ['OPERATOR_KEY'],
           message: 'wants one key, or two during rotation, of 32 characters or more',
         });
+      const masters = vars.MASTER_KEYS.map(({ version }) => Number(version));
+      // The last one seals; a rotation looks for lower versions: in another order it finds none and says that it has ended.
+      if (masters.some((version, at) => version <= (masters[at - 1] ?? 0)))
+        ctx.addIssue({
+          code: 'custom',
+          path: ['MASTER_KEYS'],
+          message: 'wants versions that rise, the newest last',
+        });
       if (vars.WEIR_ENV === 'production' && vars.EGRESS_ALLOW.trim() !== '')
         ctx.addIssue({
           code: 'custom',

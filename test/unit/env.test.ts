@@ -90,3 +90,25 @@ describe('GATEWAY_HOSTS', () => {
     );
   });
 });
+
+describe('MASTER_KEYS', () => {
+  const parseMasters = (versions: readonly number[]) =>
+    parse(
+      {},
+      { MASTER_KEYS: versions.map((version) => `${version}:${key(String(version))}`).join(',') },
+    );
+
+  it.each([[[1]], [[3]], [[1, 2]], [[2, 9, 10]]])(
+    '%j are keys, the last one the newest',
+    (versions) => {
+      expect(parseMasters(versions).masterKeys.map(({ version }) => version)).toEqual(versions);
+    },
+  );
+
+  it.each([[[2, 1]], [[1, 10, 9]], [[1, 1]]])(
+    '%j are a start error: a rotation would say that it has ended and wrap nothing',
+    (versions) => {
+      expect(() => parseMasters(versions)).toThrow('MASTER_KEYS: ');
+    },
+  );
+});
