@@ -15,11 +15,11 @@ export type ErrorText =
 
 /** Where vendors put their own words. Titles, names and statuses are not here: callers send such. */
 export const errorFields: readonly string[] = [
-  ...['error', 'detail', 'errors[*]'].flatMap((at) => [
-    at,
-    ...['message', 'code', 'type', 'detail', 'details', 'status', 'id'].map((f) => `${at}.${f}`),
-  ]),
-  ...['message', 'messages', 'messages[*]', 'msg', 'details', 'code', 'reason', 'issue'],
+  ...['error', 'detail', 'errors[*]'].flatMap((at) =>
+    ['message', 'code', 'type', 'detail', 'details', 'status', 'id'].map((f) => `${at}.${f}`),
+  ),
+  ...['error', 'detail', 'errors', 'message', 'messages', 'msg', 'details', 'code', 'reason'],
+  'issue',
   ...['error_code', 'error_message', 'error_description', 'errorCode', 'err_code', 'err_msg'],
 ];
 
@@ -51,7 +51,7 @@ export interface Field {
   readonly text: string;
 }
 
-/** The texts at these paths, in their order. */
+/** The texts at these paths, in their order; of a list of texts each: `{"errors": ["…"]}`, `{"message": ["…"]}`. */
 export function textsAt(body: ErrorText, paths: readonly string[]): readonly Field[] {
   if (body.kind === 'plain')
     return paths === errorFields ? [{ at: plainField, text: body.text }] : [];
@@ -59,7 +59,10 @@ export function textsAt(body: ErrorText, paths: readonly string[]): readonly Fie
   return paths.flatMap((at) => {
     const found = readPath(body.document, pathOf(at));
     if (found.kind !== 'values') return [];
-    return found.values.filter((value) => typeof value === 'string').map((text) => ({ at, text }));
+    return found.values
+      .flat()
+      .filter((value) => typeof value === 'string')
+      .map((text) => ({ at, text }));
   });
 }
 

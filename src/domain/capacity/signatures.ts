@@ -113,7 +113,14 @@ export const signatures: readonly Signature[] = [
   phrase('apollo', 422, 'insufficient credits', 'balance', {
     note: "any other 422 is the caller's",
   }),
-  phrase('moz', 403, 'insufficient-quota', 'quota', { note: 'filled on its billing day' }),
+  // Where its error page has the word: {error: {data: {issue}}} (moz.com/api/docs/guides/error-handling).
+  row(
+    'moz',
+    403,
+    { by: 'code', at: ['error.data.issue', 'issue'], values: ['insufficient-quota'] },
+    'quota',
+    { note: 'filled on its billing day' },
+  ),
   phrase('influencersclub', 429, 'discovery api credit limit reached', 'quota'),
   phrase('trykitt', 418, 'temporarily throttled', 'burst'),
   phrase(
