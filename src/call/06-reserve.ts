@@ -22,6 +22,7 @@ import type {
   RecordedAnswer,
 } from '../domain/ledger/operations';
 import { type Estimate, estimate, type FrozenPrice } from '../domain/pricing/estimate';
+import type { RequestFacts } from '../domain/pricing/request-facts';
 import type { Refusal } from '../domain/refusal';
 import { queryPairs, queryPairValue } from '../domain/relay/query';
 import { requestTarget } from '../domain/relay/request-target';
@@ -86,12 +87,8 @@ async function reservePriced(
       code: 'validation.error',
       issues: [{ path: 'X-Weir-Max-Cost-Micro', message: 'a whole number of micro-USD' }],
     });
-  const estimated = estimate(endpoint.cost, endpoint.settlement, {
-    query: queryPairs(catalog.callersQuery),
-    body: call.json,
-    bodyBytes: call.sentBytes?.byteLength ?? call.declaredBytes ?? bodyless(call),
-    ceilingMicros,
-  });
+  const facts = requestFacts(call, catalog, ceilingMicros);
+  const estimated = estimate(endpoint.cost, endpoint.settlement, facts);
   const key = readIdempotencyKey(call.headers.idempotencyKey);
   if (!key.ok) return err({ code: 'idempotency.key_invalid', reason: key.error.reason });
   if (estimated.kind !== 'known')
@@ -172,6 +169,18 @@ async function replayedOr(
 }
 
 const bodyless = ({ request }: AdmittedCall): number | null => (request.body === null ? 0 : null);
+
+/** What a price depends on. */
+export const requestFacts = (
+  call: AdmittedCall,
+  catalog: CatalogCall,
+  ceilingMicros: number | null,
+): RequestFacts => ({
+  query: queryPairs(catalog.callersQuery),
+  body: call.json,
+  bodyBytes: call.sentBytes?.byteLength ?? call.declaredBytes ?? bodyless(call),
+  ceilingMicros,
+});
 
 /** The most that the caller wants to pay, micro-USD. */
 function ceilingOf(header: string | null): number | null | 'malformed' {

@@ -22,11 +22,12 @@ import { markedFor, marksAfter } from '../domain/overflow/failure';
 import { type OverflowRoute, routeEstimate } from '../domain/overflow/routes';
 import { runThrough } from '../domain/overflow/run';
 import { shapeOf } from '../domain/overflow/shape';
+import { resultsAsked } from '../domain/pricing/estimate';
 import { weirHeaders } from '../http/header-names';
 import type { LookupContext } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { OverflowBudgets, OverflowRoutes } from '../ports/overflow';
-import { claimOf, type ReservePorts } from './06-reserve';
+import { claimOf, type ReservePorts, requestFacts } from './06-reserve';
 import type { AuthorizedCall, CatalogCall } from './call';
 import { signalOfRelayed } from './capacity';
 import { Money } from './money';
@@ -76,6 +77,8 @@ interface Run {
   /** Ours at the aggregator. */
   readonly key: string;
   readonly envelope: EnvelopeRequest;
+  /** What the run may cost by the route's list price, micro-USD: held of the caller, reserved of the day's budget. */
+  readonly estimateMicros: number;
   readonly ports: OverflowPorts;
   readonly background: Background;
 }
@@ -101,7 +104,10 @@ export async function overflow(
   const key = ports.overflow.keyOf(aggregator);
   const envelope = envelopeOf(call, route, aggregator);
   if (envelope === null || key === null) return null;
-  const run: Run = { call, catalog, route, aggregator, key, envelope, ports, background };
+  const results = resultsAsked(catalog.entry.endpoint.cost, requestFacts(call, catalog, null));
+  const estimateMicros = routeEstimate(route, results);
+  const terms = { route, aggregator, key, envelope, estimateMicros };
+  const run: Run = { call, catalog, ...terms, ports, background };
   if (!decision.isShadow)
     return kept(
       background,
@@ -184,7 +190,8 @@ async function onHold(run: Run, money: Money): Promise<Child | null> {
 }
 
 /** The child's own hold, never under the parent's id. null: the ledger says no. */
-async function placed({ call, catalog, route, ports, background }: Run): Promise<Money | null> {
+async function placed(run: Run): Promise<Money | null> {
+  const { call, catalog, estimateMicros, ports, background } = run;
   const key = readIdempotencyKey(call.headers.idempotencyKey);
   const holdId = newId('hld', call.startedAtMs);
   const claim = !key.ok || key.value === null ? null : await claimOf(call, key.value, holdId);
@@ -195,13 +202,13 @@ async function placed({ call, catalog, route, ports, background }: Run): Promise
     address: call.tenant.ledger,
     background,
     holdId,
-    heldMicros: routeEstimate(route, 1),
+    heldMicros: estimateMicros,
     recordId: claim === null ? null : claim[0],
     endpoint: catalog.entry.endpoint,
     price: { kind: 'free' },
   });
   // The parent was counted; a call is counted once.
-  const op: PlaceOp = ['place', holdId, money.heldMicros, call.key.id, null, call.tags, claim];
+  const op: PlaceOp = ['place', holdId, estimateMicros, call.key.id, null, call.tags, claim];
   const answer = await ports.desk.place(call.tenant.ledger, op, background);
   if (answer.outcome === 'placed') return money;
   money.refused();
@@ -341,14 +348,10 @@ function answerOf(
 
 /** What an aggregator would have answered, for the operator's log. */
 async function shadowed(run: Run): Promise<null> {
-  const { call, catalog, route, aggregator, ports, background } = run;
+  const { call, catalog, aggregator, estimateMicros, ports, background } = run;
+  const { budgets } = ports.overflow;
   const id = `${call.id}:shadow`;
-  const reservation = await ports.overflow.budgets.reserve(
-    aggregator.name,
-    id,
-    routeEstimate(route, 1),
-    background,
-  );
+  const reservation = await budgets.reserve(aggregator.name, id, estimateMicros, background);
   if (reservation.outcome !== 'reserved') return null;
   const outcome = await ran(run);
   closeBudget(run, id, outcome);

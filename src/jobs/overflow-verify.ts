@@ -15,6 +15,7 @@ import {
   overflowVerifyStepMax,
   overflowVerifyTogetherMax,
 } from '../base/limits-capacity';
+import { readJson } from '../base/json-path';
 import { err, ok, type Result } from '../base/result';
 import { sideBySide } from '../base/side-by-side';
 import { classify } from '../domain/capacity/classify';
@@ -24,11 +25,13 @@ import type { Provider } from '../domain/catalog/provider';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { type Aggregator, aggregatorNamed } from '../domain/overflow/aggregators';
 import { build, type EnvelopeOutcome, type EnvelopeRequest } from '../domain/overflow/envelope';
-import type { RouteRow } from '../domain/overflow/routes';
+import { type RouteRow, routeEstimate } from '../domain/overflow/routes';
 import { runThrough } from '../domain/overflow/run';
 import { shapeOf } from '../domain/overflow/shape';
 import { directRequest, type TestCall, testCall } from '../domain/overflow/test-call';
 import { alarmOf, type DirectLeg, type RelayLeg, verdictOf } from '../domain/overflow/verdict';
+import { resultsAsked } from '../domain/pricing/estimate';
+import { queryPairs } from '../domain/relay/query';
 import type { Background } from '../ports/config';
 import type { OverflowBudgets } from '../ports/overflow';
 import {
@@ -156,7 +159,8 @@ interface Trial {
   readonly row: RouteRow;
   readonly aggregator: Aggregator;
   readonly key: string;
-  readonly priceMicros: number;
+  /** What the run may cost by the route's list price, micro-USD. */
+  readonly estimateMicros: number;
   readonly provider: Provider;
   readonly call: TestCall;
   readonly envelope: EnvelopeRequest;
@@ -169,7 +173,7 @@ async function visit(ports: OverflowVerifyPorts, about: RouteVisit): Promise<Ver
   if (!trial.ok) return skipped(row, trial.error);
   const id = `verify:${row.endpointId}:${ports.nowMs()}`;
   const { name } = trial.value.aggregator;
-  const reserved = await ports.budgets.reserve(name, id, trial.value.priceMicros, background);
+  const reserved = await ports.budgets.reserve(name, id, trial.value.estimateMicros, background);
   if (reserved.outcome !== 'reserved') return skipped(row, 'budget');
   const outcome = await relayed(ports, trial.value);
   closeBudget(ports, trial.value, id, outcome);
@@ -188,13 +192,27 @@ function trialOf(
   if (endpoint === null || provider === undefined) return err('endpoint_gone');
   const { priceMicros, vendor, operation } = row;
   if (priceMicros === null) return err('no_price');
-  if (priceMicros > maxMicros) return err('too_dear');
+  const estimateMicros = routeEstimate({ ...row, priceMicros }, resultsOf(endpoint));
+  if (estimateMicros > maxMicros) return err('too_dear');
   const call = testCall(endpoint, provider, ports.policy);
   if (!call.ok) return call;
   const envelope = build(aggregator, { vendor, operation, ...call.value });
   if (!envelope.ok) return err('not_relayable');
-  const known = { row, aggregator, key, priceMicros, provider, background };
+  const known = { row, aggregator, key, estimateMicros, provider, background };
   return ok({ ...known, call: call.value, envelope: envelope.value });
+}
+
+/** How many results the test request may give: a price per result is one for each. */
+function resultsOf({ cost, testRequest }: CatalogEndpoint): number {
+  const text = testRequest?.bodyText ?? null;
+  const bytes = text === null ? null : new TextEncoder().encode(text);
+  const body = bytes === null ? null : readJson(bytes);
+  return resultsAsked(cost, {
+    query: queryPairs(testRequest?.query ?? null),
+    body: body?.ok === true ? body.value : undefined,
+    bodyBytes: bytes?.byteLength ?? 0,
+    ceilingMicros: null,
+  });
 }
 
 const skipped = ({ endpointId, aggregator }: RouteRow, reason: VerifySkip): VerifyEntry => ({

@@ -58,6 +58,7 @@ export class OverflowRouteReader {
           operation: overflowRoutes.operation,
           priceMicros: overflowRoutes.priceMicros,
           unit: overflowRoutes.unit,
+          singleResult: overflowRoutes.singleResult,
           verifiedAtMs: overflowRoutes.lastVerifiedAt,
         })
         .from(overflowRoutes)

@@ -50,6 +50,7 @@ export interface OverflowRoute {
   readonly operation: string;
   readonly priceMicros: number;
   readonly unit: AggregatorUnit;
+  readonly singleResult: boolean;
 }
 
 /** Why a route is off. */
@@ -185,9 +186,9 @@ export function ratioMilli(
 
 /** What to reserve of the aggregator's budget and to hold, micro-USD. `results`: how many the call may give. */
 export const routeEstimate = (
-  { priceMicros, unit }: Pick<OverflowRoute, 'priceMicros' | 'unit'>,
+  { priceMicros, unit, singleResult }: Pick<OverflowRoute, 'priceMicros' | 'unit' | 'singleResult'>,
   results: number,
-): number => (unit === 'call' ? priceMicros : priceMicros * Math.max(1, results));
+): number => (unit === 'call' || singleResult ? priceMicros : priceMicros * Math.max(1, results));
 
 // ── derivation ──
 

@@ -2,7 +2,7 @@
  * Estimate: what to hold before a send, and the price that will settle it, chosen once.
  * Promises: an unknown price is never zero: it is refused, or the caller's explicit ceiling is
  * held; no amount is above that ceiling; the first matching row of a table is the price. Must
- * never: look at an answer. Pure. Called by stages 03 and 06.
+ * never: look at an answer. Pure. Called by stages 03 and 06, the overflow branch and `jobs/overflow-verify.ts`.
  */
 import { assertNever } from '../../base/assert';
 import { pathOf, readPath } from '../../base/json-path';
@@ -183,6 +183,10 @@ function matching<T extends { readonly when: readonly PriceSelector[] }>(
     return undefined;
   return rows.find(({ when }) => when.every((selector) => selects(facts, selector)));
 }
+
+/** How many results a call may give: what a price per result is multiplied with before the send; 1 where no price counts them. */
+export const resultsAsked = (cost: Cost, facts: RequestFacts): number =>
+  cost.kind === 'per_result' || cost.kind === 'quota_rows' ? askedCount(cost, facts) : 1;
 
 function askedCount(
   cost: Extract<Cost, { kind: 'per_result' | 'quota_rows' }>,

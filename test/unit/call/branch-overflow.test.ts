@@ -6,8 +6,9 @@ import { type Overflow, type OverflowPorts, overflow } from '../../../src/call/b
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';
 import type { OverflowTrigger } from '../../../src/domain/overflow/child';
 import type { OverflowRoute } from '../../../src/domain/overflow/routes';
+import type { Cost } from '../../../src/domain/pricing/price';
 import { perCall } from '../domain/pricing/prices';
-import { authorized, backgroundOf, catalogCall, scan, tenant } from './calls';
+import { key as accessKey, authorized, backgroundOf, catalogCall, scan, tenant } from './calls';
 import { capacityPorts, healthy, NotedCapacity, noOverflow } from './capacity-ports';
 import { NotedDesk, NotedTasks } from './desk';
 
@@ -18,6 +19,7 @@ const route: OverflowRoute = {
   operation: '/search',
   priceMicros: 90,
   unit: 'call',
+  singleResult: false,
 };
 const broke: OverflowTrigger = { kind: 'answer', status: 402, signal: 'balance' };
 const envelope = (body: unknown, status = 200) =>
@@ -34,9 +36,18 @@ interface Setting {
   readonly capacity?: NotedCapacity;
   readonly desk?: NotedDesk;
   readonly allows?: boolean;
+  /** Of the route; its unit too. */
+  readonly route?: Partial<OverflowRoute>;
+  readonly cost?: Cost;
+  readonly query?: string;
+  /** X-Weir-Max-Cost-Micro. */
+  readonly ceiling?: string;
+  /** Of the caller's key. */
+  readonly callCap?: number;
 }
 
 async function run(setting: Setting = {}) {
+  const found = { ...route, ...setting.route };
   const asked: string[] = [];
   const reports: unknown[] = [];
   const desk = setting.desk ?? new NotedDesk();
@@ -62,7 +73,7 @@ async function run(setting: Setting = {}) {
       mode: 'on',
       aggregators: usualAggregators,
       keyOf: () => 'agg-key',
-      routes: { routeFor: (_id, _context, mayUse) => (mayUse?.(route) === false ? null : route) },
+      routes: { routeFor: (_id, _context, mayUse) => (mayUse?.(found) === false ? null : found) },
       budgets,
       ask: async () => {
         asked.push('send');
@@ -75,8 +86,12 @@ async function run(setting: Setting = {}) {
   };
   const key = setting.key ?? null;
   const call = authorized({
-    catalog: catalogCall({ cost: perCall(70) }, { hasRoute: true }),
-    headers: scan({ idempotencyKey: key }),
+    catalog: catalogCall(
+      { cost: setting.cost ?? perCall(70) },
+      { hasRoute: true, callersQuery: setting.query ?? null },
+    ),
+    key: accessKey({ callCap: setting.callCap ?? null }),
+    headers: scan({ idempotencyKey: key, maxCostMicro: setting.ceiling ?? null }),
     tenant: { ...tenant(ok([])), allowsOverflow: setting.allows ?? true },
   });
   const background = backgroundOf();
@@ -119,6 +134,38 @@ describe('a run that is served', () => {
   it('has a hold of its own, never the parent’s id', async () => {
     const [one, two] = [await run(), await run()];
     expect(one.desk.places[0]?.[1]).not.toBe(two.desk.places[0]?.[1]);
+  });
+});
+
+describe('what a run may cost', () => {
+  const perResult: Cost = {
+    kind: 'per_result',
+    prices: [{ when: [], perMillionMicros: 50_000_000 }],
+    results: 'results[*]',
+    reserve: { kind: 'request', in: 'query', at: 'limit', default: 10, max: 100 },
+  };
+  const each = { unit: 'result', priceMicros: 90 } as const;
+
+  it.each([
+    ['limit=25', 2_250],
+    ['limit=1', 90],
+    ['q=x', 900],
+  ])('by the result is held and reserved for all that %s may give', async (query, micros) => {
+    const { asked, desk } = await run({ cost: perResult, route: each, query });
+    expect(desk.places[0]?.[2]).toBe(micros);
+    expect(asked[0]).toBe(`reserve orthogonal ${micros}`);
+  });
+
+  it('by the result is that of one where a run gives no more', async () => {
+    const single = { ...each, singleResult: true };
+    const { desk } = await run({ cost: perResult, route: single, query: 'limit=25' });
+    expect(desk.places[0]?.[2]).toBe(90);
+  });
+
+  it('by the result is reserved for all of them in a shadow too', async () => {
+    const shadow = { overflow: { mode: 'shadow' } } as const;
+    const { asked } = await run({ cost: perResult, route: each, query: 'limit=25', ...shadow });
+    expect(asked[0]).toBe('reserve orthogonal 2250');
   });
 });
 

@@ -299,6 +299,40 @@ describe('the money of a route', () => {
   });
 });
 
+describe('a price per result', () => {
+  const perResult = {
+    cost: {
+      kind: 'per_result',
+      prices: [{ when: [], perMillionMicros: 1_000_000_000 }],
+      results: 'hits[*]',
+      reserve: { kind: 'request', in: 'query', at: 'limit', default: 10, max: 100 },
+    },
+    testRequest: { query: 'q=test&limit=3', bodyText: null },
+  } as const;
+  const each = { endpointId: 'vendor.rows', unit: 'result', operation: '/v1/rows' } as const;
+
+  it('is reserved for every result that the test request may give', async () => {
+    await catalog({ id: 'vendor.rows', path: '/v1/rows', ...perResult });
+    await stored(route(each));
+    const { money } = await verified({ replies: { [orthogonal]: served(body) } });
+    expect(money[0]).toBe('reserve orthogonal 6000');
+  });
+
+  it('is too dear when all of them are, and for one where a run gives no more', async () => {
+    await catalog({ id: 'vendor.rows', path: '/v1/rows', ...perResult });
+    await stored(
+      route({ ...each, priceMicros: 7_000 }),
+      route({ ...each, priceMicros: 7_000, aggregator: 'monid', singleResult: true }),
+    );
+    const { money, entries } = await verified({ replies: { [monid]: null } });
+    expect(entries.map(({ aggregator, reason }) => [aggregator, reason])).toEqual([
+      ['monid', 'unreachable'],
+      ['orthogonal', 'too_dear'],
+    ]);
+    expect(money).toEqual(['reserve monid 7000']);
+  });
+});
+
 describe('a route is skipped', () => {
   it.each([
     ['no_price', { priceMicros: null }, {}],

@@ -27,6 +27,7 @@ const route = (parts: Partial<StampedRoute> = {}): StampedRoute => ({
   operation: '/v1/search',
   priceMicros: 5,
   unit: 'call',
+  singleResult: false,
   verifiedAtMs: startMs,
   ...parts,
 });

@@ -145,9 +145,11 @@ describe('prices', () => {
   });
 
   it('are held by the call, or by the results that it may give', () => {
-    expect(routeEstimate({ priceMicros: 5, unit: 'call' }, 10)).toBe(5);
-    expect(routeEstimate({ priceMicros: 5, unit: 'result' }, 10)).toBe(50);
-    expect(routeEstimate({ priceMicros: 5, unit: 'result' }, 0)).toBe(5);
+    const many = { priceMicros: 5, singleResult: false };
+    expect(routeEstimate({ ...many, unit: 'call' }, 10)).toBe(5);
+    expect(routeEstimate({ ...many, unit: 'result' }, 10)).toBe(50);
+    expect(routeEstimate({ ...many, unit: 'result' }, 0)).toBe(5);
+    expect(routeEstimate({ ...many, unit: 'result', singleResult: true }, 10)).toBe(5);
   });
 });
 
