@@ -182,8 +182,8 @@ export const requestFacts = (
   ceilingMicros,
 });
 
-/** The most that the caller wants to pay, micro-USD. */
-function ceilingOf(header: string | null): number | null | 'malformed' {
+/** The most that the caller wants to pay, micro-USD; null: not said. */
+export function ceilingOf(header: string | null): number | null | 'malformed' {
   if (header === null) return null;
   return /^\d{1,15}$/.test(header) ? Number(header) : 'malformed';
 }

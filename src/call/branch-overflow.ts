@@ -27,7 +27,7 @@ import { weirHeaders } from '../http/header-names';
 import type { LookupContext } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { OverflowBudgets, OverflowRoutes } from '../ports/overflow';
-import { claimOf, type ReservePorts, requestFacts } from './06-reserve';
+import { ceilingOf, claimOf, type ReservePorts, requestFacts } from './06-reserve';
 import type { AuthorizedCall, CatalogCall } from './call';
 import { signalOfRelayed } from './capacity';
 import { Money } from './money';
@@ -108,6 +108,7 @@ export async function overflow(
   const estimateMicros = routeEstimate(route, results);
   const terms = { route, aggregator, key, envelope, estimateMicros };
   const run: Run = { call, catalog, ...terms, ports, background };
+  if (!decision.isShadow && isTooDear(run)) return null;
   if (!decision.isShadow)
     return kept(
       background,
@@ -116,6 +117,12 @@ export async function overflow(
   // The operator pays for the look; the caller does not wait for it.
   background(safely(run, () => shadowed(run)));
   return null;
+}
+
+/** An aggregator may ask a multiple of our price: the caller's ceiling is about what the caller pays, whoever serves the call. */
+function isTooDear({ call, estimateMicros }: Run): boolean {
+  const ceilingMicros = ceilingOf(call.headers.maxCostMicro);
+  return typeof ceilingMicros === 'number' && estimateMicros > ceilingMicros;
 }
 
 /** The context lives until the run has ended. */

@@ -167,6 +167,20 @@ describe('what a run may cost', () => {
     const { asked } = await run({ cost: perResult, route: each, query: 'limit=25', ...shadow });
     expect(asked[0]).toBe('reserve orthogonal 2250');
   });
+
+  it.each(['89', '0'])(
+    'is never above the ceiling that the caller named: %s sends nothing',
+    async (ceiling) => {
+      const { child, asked, desk } = await run({ ceiling });
+      expect([child, asked, desk.places]).toEqual([null, [], []]);
+    },
+  );
+
+  it('may be the ceiling; a shadow costs the caller nothing and has none', async () => {
+    expect((await run({ ceiling: '90' })).child?.status).toBe(200);
+    const { asked } = await run({ ceiling: '0', overflow: { mode: 'shadow' } });
+    expect(asked).toContain('send');
+  });
 });
 
 describe('an error that repeats our key', () => {
