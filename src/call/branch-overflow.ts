@@ -79,6 +79,8 @@ interface Run {
   readonly envelope: EnvelopeRequest;
   /** What the run may cost by the route's list price, micro-USD: held of the caller, reserved of the day's budget. */
   readonly estimateMicros: number;
+  /** Calls of the caller's key a UTC day; null: no cap, or the parent was counted. */
+  readonly callCap: number | null;
   readonly ports: OverflowPorts;
   readonly background: Background;
 }
@@ -106,7 +108,9 @@ export async function overflow(
   if (envelope === null || key === null) return null;
   const results = resultsAsked(catalog.entry.endpoint.cost, requestFacts(call, catalog, null));
   const estimateMicros = routeEstimate(route, results);
-  const terms = { route, aggregator, key, envelope, estimateMicros };
+  // A call is counted once: only one whose account was known to be out has not been.
+  const callCap = trigger.kind === 'skip_direct' ? call.key.callCap : null;
+  const terms = { route, aggregator, key, envelope, estimateMicros, callCap };
   const run: Run = { call, catalog, ...terms, ports, background };
   if (!decision.isShadow && isTooDear(run)) return null;
   if (!decision.isShadow)
@@ -198,7 +202,7 @@ async function onHold(run: Run, money: Money): Promise<Child | null> {
 
 /** The child's own hold, never under the parent's id. null: the ledger says no. */
 async function placed(run: Run): Promise<Money | null> {
-  const { call, catalog, estimateMicros, ports, background } = run;
+  const { call, catalog, estimateMicros, callCap, ports, background } = run;
   const key = readIdempotencyKey(call.headers.idempotencyKey);
   const holdId = newId('hld', call.startedAtMs);
   const claim = !key.ok || key.value === null ? null : await claimOf(call, key.value, holdId);
@@ -214,8 +218,8 @@ async function placed(run: Run): Promise<Money | null> {
     endpoint: catalog.entry.endpoint,
     price: { kind: 'free' },
   });
-  // The parent was counted; a call is counted once.
-  const op: PlaceOp = ['place', holdId, estimateMicros, call.key.id, null, call.tags, claim];
+  const { key: caller, tags } = call;
+  const op: PlaceOp = ['place', holdId, estimateMicros, caller.id, callCap, tags, claim];
   const answer = await ports.desk.place(call.tenant.ledger, op, background);
   if (answer.outcome === 'placed') return money;
   money.refused();

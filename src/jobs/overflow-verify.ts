@@ -5,6 +5,7 @@
  * last route. Must never: turn a route on. Called by `jobs/crons.ts` (weekly) and by hand through wiring.ts.
  */
 import type { OverflowStore } from '../adapters/d1/overflow-store';
+import { readJson } from '../base/json-path';
 import {
   capacityBodyHeadBytesMax,
   overflowAnswerBytesMax,
@@ -15,7 +16,6 @@ import {
   overflowVerifyStepMax,
   overflowVerifyTogetherMax,
 } from '../base/limits-capacity';
-import { readJson } from '../base/json-path';
 import { err, ok, type Result } from '../base/result';
 import { sideBySide } from '../base/side-by-side';
 import { classify } from '../domain/capacity/classify';

@@ -183,6 +183,24 @@ describe('what a run may cost', () => {
   });
 });
 
+describe('a key with a call cap', () => {
+  it.each([
+    ['was counted with the parent', broke, null],
+    ['was counted with the parent that our window refused', { kind: 'window' }, null],
+    ['is counted with the child when nothing was placed before', { kind: 'skip_direct' }, 3],
+  ] as const)('%s', async (_, trigger, cap) => {
+    const { desk } = await run({ trigger, callCap: 3 });
+    expect(desk.places[0]?.[4]).toBe(cap);
+  });
+
+  it('that has used it up sends nothing past an account that is out', async () => {
+    const refusal = { code: 'key_call_cap', cap: 3, resetsAtMs: 0 } as const;
+    const desk = new NotedDesk({ outcome: 'refused', refusal });
+    const { child, asked } = await run({ trigger: { kind: 'skip_direct' }, callCap: 3, desk });
+    expect([child, asked]).toEqual([null, []]);
+  });
+});
+
 describe('an error that repeats our key', () => {
   it('is shown without it', async () => {
     const echo = {
