@@ -60,6 +60,11 @@ export class ProviderCapacity extends DurableObject {
     }));
   }
 
+  /** Gives the view after it. */
+  giveBackProbe(op: ProbeOp): CapacityView {
+    return this.#viewAfter((breaker, nowMs) => breaker.giveBackProbe(op, nowMs));
+  }
+
   /** Never sleeps: the caller does. */
   take(op: SlotOp): SlotAnswer {
     return this.#slots.take(op, this.nowMs());

@@ -39,7 +39,7 @@ import {
   grow,
   type ReservedCall,
 } from './call';
-import { admitCapacity, type CapacityPorts } from './capacity';
+import { admitCapacity, type CapacityPorts, giveBackProbe } from './capacity';
 import { keyScopeOf } from './key-scope';
 import { Money } from './money';
 
@@ -106,7 +106,10 @@ async function reservePriced(
   const money = moneyOf(call, { ports, background, holdId, micros, price, claim });
   const placing = { money, claim, micros, capacity, task: null };
   const placed = await place(call, placing, ports, background);
-  if (!placed.ok || 'replay' in placed.value) return placed;
+  if (!placed.ok || 'replay' in placed.value) {
+    giveBackProbe(capacity, catalog, ports, background);
+    return placed;
+  }
   const { ceilingParam } = endpoint;
   if (ceilingParam === null) return placed;
   return ok(grow(placed.value, { query: withCeiling(call.query, ceilingParam, micros) }));
@@ -132,8 +135,10 @@ async function ofTask(
   const pass = admitted instanceof Promise ? await admitted : admitted;
   if (!pass.ok) return pass;
   const about = { capacity: pass.value, task: found };
-  if (call.key.callCap !== null) return countOnly(call, about, ports, background);
-  return ok(grow(call, { money: null, ...about }));
+  if (call.key.callCap === null) return ok(grow(call, { money: null, ...about }));
+  const counted = await countOnly(call, about, ports, background);
+  if (!counted.ok) giveBackProbe(pass.value, catalog, ports, background);
+  return counted;
 }
 
 /** No amount can be held: the request has no price, or a higher one than its caller accepts. */

@@ -13,7 +13,7 @@ import type { Background } from '../ports/config';
 import type { Credentials } from '../ports/credentials';
 import type { EgressGuard } from '../ports/egress';
 import { type CatalogCall, type GuardedCall, grow, type ReservedCall } from './call';
-import { type CapacityPorts, takePlace } from './capacity';
+import { type CapacityPorts, giveBackProbe, takePlace } from './capacity';
 import { keyScopeOf } from './key-scope';
 
 /** What the last look asks. */
@@ -28,6 +28,20 @@ export interface GuardPorts extends CapacityPorts {
 
 /** Refuses: provider_rate_limited, egress.*, secret.not_found, credential.unavailable, auth.failed (secret denied), config.unavailable. */
 export function guard(
+  call: ReservedCall,
+  ports: GuardPorts,
+  background: Background,
+): MaybePromise<Result<GuardedCall, Refusal>> {
+  const guarded = judgedCall(call, ports, background);
+  const { capacity, catalog } = call;
+  if (capacity === null || capacity.probe === null || catalog === null) return guarded;
+  return whenHere(guarded, (last) => {
+    if (!last.ok) giveBackProbe(capacity, catalog, ports, background);
+    return last;
+  });
+}
+
+function judgedCall(
   call: ReservedCall,
   ports: GuardPorts,
   background: Background,

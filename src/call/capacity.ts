@@ -3,7 +3,7 @@
  * of that account. Tier 4 only: a caller's own credential is never looked at (digest A12).
  * Promises: an account that is known to be out is refused before any hold; news that is missing refuses nobody; a healthy vendor without
  * a declared rate costs no object call; only an answer of the vendor's strikes, never a fault, a timeout or a client that left.
- * Called by stages 06 (admit), 07 (take a place) and by run-call (note what was said).
+ * Called by stages 06 (admit), 07 (take a place), both of which give back a probe that they do not let go on, and by run-call (note what was said).
  */
 import {
   capacityBodyHeadBytesMax,
@@ -117,6 +117,16 @@ const probing = (
   label: string,
   probe: ProbeGrant,
 ): CapacityPass => ({ accounts: accounts.filter((one) => one.label === label), probe });
+
+/** A call that was to be the probe is not sent: somebody else may be it, or callers that are always refused would keep an account out. */
+export function giveBackProbe(
+  { probe }: CapacityPass,
+  { entry: { provider } }: CatalogCall,
+  { capacity }: CapacityPorts,
+  background: Background,
+): void {
+  if (probe !== null) capacity.giveBackProbe(provider.slug, probe, background);
+}
 
 /** What makes a call meet one account: its Idempotency-Key, and the task that it names. */
 export interface Pins {

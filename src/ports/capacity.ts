@@ -31,6 +31,8 @@ export interface Capacity {
   standing(provider: string, context: LookupContext): Standing | null;
   /** Whether this call is the probe. One question at a time per lock and isolate; no answer is a no. */
   probe(provider: string, op: ProbeOp, context: LookupContext): Promise<ProbeGrant | null>;
+  /** The call was not sent: somebody else may be the probe at once. Off the call's path. */
+  giveBackProbe(provider: string, grant: ProbeGrant, background: Background): void;
   /** A place in the order of sends; null: the object does not answer, the call goes at once. */
   take(provider: string, op: SlotOp, background: Background): Promise<SlotAnswer | null>;
   /** The place of that call was not used. */

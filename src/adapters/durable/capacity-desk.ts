@@ -40,6 +40,7 @@ export interface CapacityObject {
   strike(op: StrikeOp): Promise<CapacityView>;
   ok(op: OkOp): Promise<CapacityView>;
   probe(op: ProbeOp): Promise<ProbeAnswer>;
+  giveBackProbe(op: ProbeOp): Promise<CapacityView>;
   take(op: SlotOp): Promise<SlotAnswer>;
   giveBack(id: string): Promise<void>;
   mark(op: MarkOp): Promise<CapacityView>;
@@ -122,6 +123,11 @@ export class DurableCapacityDesk implements Capacity {
     this.#asked.delete(op.lockId);
     this.#keep(provider, { view: answer.view, atMs }, context.background);
     return answer.granted ? { id: op.id, lockId: op.lockId } : null;
+  }
+
+  giveBackProbe(provider: string, grant: ProbeGrant, background: Background): void {
+    const send = (object: CapacityObject) => object.giveBackProbe(grant);
+    background(this.#tell(provider, 'give_back', send, background));
   }
 
   async take(provider: string, op: SlotOp, _background: Background): Promise<SlotAnswer | null> {

@@ -103,6 +103,13 @@ export class Breaker {
     return true;
   }
 
+  /** That call was not sent after all: the next one may be the probe at once. A probe that is another call's by now stays. */
+  giveBackProbe({ id, lockId }: ProbeOp, nowMs: number): void {
+    this.prune(nowMs);
+    const { probe } = this.#shelves;
+    if (probe.get(lockId)?.callId === id) probe.delete(lockId);
+  }
+
   /** What a sweep saw. Never touches a lock: its meter may not be the allowance that ran out. One that is older than the known is late. */
   observe({ observedAtMs, state, resetsAtMs }: Reading, nowMs: number): void {
     this.prune(nowMs);

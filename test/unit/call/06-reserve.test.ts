@@ -22,7 +22,7 @@ import {
   tenant,
   upstream,
 } from './calls';
-import { capacityPorts, NotedCapacity } from './capacity-ports';
+import { capacityPorts, locked, NotedCapacity } from './capacity-ports';
 import { NotedDesk, NotedTasks, placed } from './desk';
 
 type Answer = ConstructorParameters<typeof NotedDesk>[0];
@@ -33,11 +33,14 @@ afterEach(() => {
 });
 
 /** Reserves for a call, at a desk that gives `answer`. */
-async function run(parts: Partial<AuthorizedCall>, answer: Answer = placed) {
+async function run(
+  parts: Partial<AuthorizedCall>,
+  answer: Answer = placed,
+  capacity = new NotedCapacity(),
+) {
   const desk = new NotedDesk(answer);
   const background = backgroundOf();
   const call = authorized(parts);
-  const capacity = new NotedCapacity();
   const ports = { ...capacityPorts(capacity), desk, replayBodies: null, tasks: new NotedTasks() };
   const result = await reserve(call, ports, background);
   const money = result.ok && 'money' in result.value ? result.value.money : null;
@@ -52,6 +55,41 @@ const onPlatform = (row: Partial<CatalogEndpoint>, parts: Partial<AuthorizedCall
 const priced = (parts: Partial<AuthorizedCall> = {}) => onPlatform({ cost: perCall(70) }, parts);
 const withKey = (idempotencyKey: string, parts: Partial<AuthorizedCall> = {}) =>
   priced({ headers: scan({ idempotencyKey }), ...parts });
+
+describe('a call that was to be the probe of a lock', () => {
+  const grant = { id: 'call_1', lockId: 'lock_1' };
+  const due = () => new NotedCapacity({ view: locked('vendor', { nextProbeInMs: 0 }), grant });
+  const back = ['giveBackProbe', 'vendor', grant];
+  const poor = {
+    outcome: 'refused',
+    refusal: { code: 'insufficient_balance', availableMicros: 0, requiredMicros: 70 },
+  } as const;
+
+  it('gives it back when the ledger says no: a tenant without money keeps no account out', async () => {
+    const { result, asked } = await run(priced(), poor, due());
+    expect(result).toMatchObject({ error: { code: 'insufficient_balance' } });
+    expect(asked.at(-1)).toEqual(back);
+  });
+
+  it('gives it back when its key had an answer before', async () => {
+    const answer: RecordedAnswer = {
+      status: 200,
+      headers: [],
+      body: new Uint8Array(),
+      bodyRef: null,
+      bodyBytes: 0,
+      costMicros: 70,
+    };
+    const { asked } = await run(withKey('k'), { outcome: 'replay', answer }, due());
+    expect(asked.at(-1)).toEqual(back);
+  });
+
+  it('keeps it when it goes on', async () => {
+    const { result, asked } = await run(priced(), placed, due());
+    expect(result).toMatchObject({ value: { capacity: { probe: grant } } });
+    expect(asked).not.toContainEqual(back);
+  });
+});
 
 const ulid = /^hld_[0-9A-HJKMNP-TV-Z]{26}$/;
 

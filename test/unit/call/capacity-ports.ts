@@ -55,6 +55,10 @@ export class NotedCapacity implements Capacity {
     return this.#known.grant ?? null;
   }
 
+  giveBackProbe(provider: string, grant: Parameters<Capacity['giveBackProbe']>[1]) {
+    this.asked.push(['giveBackProbe', provider, grant]);
+  }
+
   async take(provider: string, op: Parameters<Capacity['take']>[1]) {
     this.asked.push(['take', provider, op]);
     return this.#known.slot ?? null;

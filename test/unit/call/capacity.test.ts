@@ -257,6 +257,26 @@ describe('a place', () => {
     expect(capacity.asked.at(-1)).toEqual(['giveBack', 'vendor', 'call_1']);
   });
 
+  it('and the probe are given back when the credential cannot be opened', async () => {
+    const probe = { id: 'call_1', lockId: 'lock_1' };
+    const capacity = new NotedCapacity({ slot: { outcome: 'go', account: 'primary', waitMs: 0 } });
+    const refusal = { code: 'credential.unavailable', reason: 'injector' } as const;
+    const catalog = catalogCall({ ...row, rate });
+    const call = reserved({ catalog, capacity: { accounts: catalog.accounts, probe } });
+    const ports = {
+      ...capacityPorts(capacity),
+      egress: { check: () => ({ ok: true, value: undefined }) as const },
+      egressPolicy: { allow: { pairs: new Set<string>() }, gatewayHosts: [], httpsOnly: true },
+      credentials: { prepare: () => ({ ok: false, error: refusal }) as const },
+      sign: async () => new Uint8Array(32),
+    };
+    await guard(call, ports, backgroundOf());
+    expect(capacity.asked.slice(-2)).toEqual([
+      ['giveBack', 'vendor', 'call_1'],
+      ['giveBackProbe', 'vendor', probe],
+    ]);
+  });
+
   it('is waited for, and shown', async () => {
     const capacity = new NotedCapacity({ slot: { outcome: 'go', account: 'primary', waitMs: 40 } });
     const catalog = catalogCall({ ...row, rate });

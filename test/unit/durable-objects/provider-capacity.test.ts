@@ -100,6 +100,17 @@ describe('ProviderCapacity', () => {
     expect((await objectOf('twice').strike(one)).locks).toEqual([]);
   });
 
+  it('a probe that was not sent is somebody else’s, over a restart too', async () => {
+    const stub = objectOf('unsent');
+    const lockId = await locked(stub);
+    pass(probeIntervalMs);
+    expect((await stub.probe({ id: 'me', lockId })).granted).toBe(true);
+    const { locks } = await stub.giveBackProbe({ id: 'me', lockId });
+    expect(locks).toMatchObject([{ id: lockId, nextProbeInMs: 0 }]);
+    await evictDurableObject(stub);
+    expect((await objectOf('unsent').probe({ id: 'you', lockId })).granted).toBe(true);
+  });
+
   it('one probe of many that ask at once', async () => {
     const stub = objectOf('herd');
     const lockId = await locked(stub);

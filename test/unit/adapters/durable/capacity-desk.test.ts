@@ -113,6 +113,11 @@ class World {
           granted: breaker.probe(op, now()),
           view: breaker.view(now()),
         })),
+      giveBackProbe: (op) =>
+        this.#call('give_back_probe', () => {
+          breaker.giveBackProbe(op, now());
+          return breaker.view(now());
+        }),
       take: (op) => this.#call('take', () => slots.take(op, now())),
       giveBack: (id) => this.#call('give_back', () => slots.giveBack(id, now())),
       mark: (op) =>
@@ -381,6 +386,20 @@ describe('a probe', () => {
     expect(await granted).not.toBeNull();
     for (let i = 0; i < 10; i += 1) expect(await world.probe(lockId)).toBeNull();
     expect(world.seen.filter((name) => name === 'probe').length).toBe(1);
+  });
+
+  it('that was not sent is the next call’s at once', async () => {
+    const world = new World();
+    const lockId = await world.locked();
+    await world.clock.pass(probeIntervalMs);
+    const granted = world.probe(lockId, 'poor');
+    await world.clock.pass(20);
+    world.desk.giveBackProbe('acme', (await granted) ?? { id: '', lockId }, world.carry);
+    await world.clock.pass(20);
+    const next = world.probe(lockId, 'rich');
+    await world.clock.pass(20);
+    expect(await next).toEqual({ id: 'rich', lockId });
+    expect(world.unanswered).toEqual([]);
   });
 
   it('its 200 is told at once, and the lock is gone from the view', async () => {

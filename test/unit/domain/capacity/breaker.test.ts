@@ -328,6 +328,21 @@ describe('probes', () => {
     expect(stage.locked(81_000)).toEqual(['acme.find']);
   });
 
+  it('one that was not sent is the next call’s at once; one that is another call’s by now stays', () => {
+    const stage = new Stage();
+    const lockId = stage.lock(16_000);
+    const giveBack = (atMs: number, id: string) =>
+      stage.breaker.giveBackProbe({ id, lockId }, startMs + atMs);
+    expect(stage.probe(80_000, lockId, 'poor')).toBe(true);
+    giveBack(80_100, 'poor');
+    stage.restart();
+    expect(stage.probe(80_200, lockId, 'rich')).toBe(true);
+    giveBack(80_300, 'poor');
+    giveBack(80_300, 'nobody');
+    expect(stage.probe(80_400, lockId)).toBe(false);
+    expect(stage.locked(80_400)).toEqual(['acme.find']);
+  });
+
   it.each<[name: string, op: Partial<OkOp>, locked: boolean]>([
     ['its 200 ends the lock', {}, false],
     ['a 200 of another endpoint does not', { endpointId: 'acme.list' }, true],

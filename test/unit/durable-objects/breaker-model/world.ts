@@ -252,6 +252,8 @@ export class World {
           ),
           view: object.view(),
         })),
+      giveBackProbe: (op) =>
+        viewed((breaker, nowMs) => breaker.giveBackProbe(op, nowMs), { do: 'look' }),
       take: async () => ({ outcome: 'go', account: 'primary', waitMs: 0 }),
       giveBack: async () => undefined,
     };
