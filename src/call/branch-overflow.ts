@@ -18,7 +18,7 @@ import {
   type EnvelopeOutcome,
   type EnvelopeRequest,
 } from '../domain/overflow/envelope';
-import { markedFor, marksAfter } from '../domain/overflow/failure';
+import { marksAfter, mayAsk } from '../domain/overflow/failure';
 import { type OverflowRoute, routeEstimate } from '../domain/overflow/routes';
 import { runThrough } from '../domain/overflow/run';
 import { shapeOf } from '../domain/overflow/shape';
@@ -153,7 +153,7 @@ function isUsable(route: OverflowRoute, ports: OverflowPorts, context: LookupCon
   const aggregator = aggregatorNamed(ports.overflow.aggregators, route.aggregator);
   if (aggregator === null || ports.overflow.keyOf(aggregator) === null) return false;
   const standing = ports.capacity.standing(overflowProvider(route.aggregator), context);
-  return standing === null || markedFor(route.vendor, standing.view.marks, standing.ageMs) === null;
+  return standing === null || mayAsk(route.vendor, standing.view, standing.ageMs);
 }
 
 /** The caller's request in the aggregator's words; null: it cannot be said in them. */

@@ -159,6 +159,7 @@ async function explain(call: Call) {
     endpointId: endpoint,
     accounts,
     spendsBalance: spends.value,
+    isProbed: !isAggregator(provider),
   });
   return ok({
     provider,
@@ -171,10 +172,13 @@ async function explain(call: Call) {
   });
 }
 
+/** `overflow:<name>`; no slug of a vendor has a colon. */
+const isAggregator = (provider: string): boolean => provider.includes(':');
+
 /** A free endpoint is asked about otherwise. Of an aggregator the endpoint is a vendor there, which no catalog knows. */
 async function spendsBalance(call: Call, provider: string): Promise<Result<boolean, Refusal>> {
   const id = call.facts.query.get('endpoint');
-  if (id === undefined || provider.includes(':')) return ok(true);
+  if (id === undefined || isAggregator(provider)) return ok(true);
   const entry = await call.services.store.catalog.get(id);
   if (entry.ok && entry.value.provider.slug === provider)
     return ok(entry.value.endpoint.cost.kind !== 'free');

@@ -30,6 +30,8 @@ export interface ExplainQuestion {
   /** Labels that may serve it. */
   readonly accounts: readonly string[];
   readonly spendsBalance: boolean;
+  /** Whether a call may go through as a probe: of an aggregator none does. */
+  readonly isProbed: boolean;
 }
 
 /** Why it is refused. Times are epoch milliseconds of the object. */
@@ -66,7 +68,8 @@ export function explain(state: CapacityState, question: ExplainQuestion): Explan
     ...question,
     endpointId: question.endpointId ?? '',
   });
-  const cause = markOf(state, question) ?? (out === null ? null : causeOf(state, out));
+  const found = markOf(state, question) ?? (out === null ? null : causeOf(state, out));
+  const cause = found === null || question.isProbed ? found : { ...found, nextProbeAtMs: null };
   const sentences = cause === null ? [notRefused(question, open)] : refusal(state, cause);
   const summary = [...sentences, ...asides(state, question, cause)].join(' ');
   return { cause, open: cause === null ? open : [], summary };
@@ -192,8 +195,9 @@ function endText({ kind, untilMs, isStated }: Cause): string {
 }
 
 function probeText({ nowMs }: CapacityState, { probe, nextProbeAtMs }: Cause): string {
+  if (nextProbeAtMs === null) return 'No probe goes through.';
   const next =
-    nextProbeAtMs === null || nextProbeAtMs <= nowMs
+    nextProbeAtMs <= nowMs
       ? 'The next call goes through as the probe'
       : `The first call from ${at(nextProbeAtMs)} on goes through as the probe`;
   const rule = `one in ${probeIntervalMs / 1_000} s over all isolates; its 2xx reopens the account`;

@@ -6,7 +6,7 @@
  */
 import { assertNever } from '../../base/assert';
 import { overflowMalformedVendorsMax, overflowMarkMs } from '../../base/limits-capacity';
-import type { MarkView } from '../capacity/operations';
+import type { CapacityView, MarkView } from '../capacity/operations';
 import type { OverflowFailure } from './envelope';
 
 /** A mark for the capacity object of `overflow:<aggregator>`; the key `''` is the aggregator itself. */
@@ -57,7 +57,7 @@ const mark = (key: string, reason: OverflowFailure): OverflowMark => ({
   forMs: overflowMarkMs,
 });
 
-/** Why `vendor` is not to be asked there now; null: it may be. `ageMs`: how old the marks are. */
+/** The mark by which `vendor` is not to be asked there now; null: none. `ageMs`: how old the marks are. */
 export function markedFor(
   vendor: string,
   marks: readonly Pick<MarkView, 'key' | 'reason' | 'endsInMs'>[],
@@ -67,4 +67,18 @@ export function markedFor(
     ({ key, endsInMs }) => (key === wholeAggregator || key === vendor) && endsInMs > ageMs,
   );
   return found?.reason ?? null;
+}
+
+/**
+ * Whether an aggregator may be asked for `vendor` now: it is not marked, and the last sweep did not read our balance there as empty, which
+ * holds until the next reading as a vendor's does (digest A12). `ageMs`: how old the view is.
+ */
+export function mayAsk(
+  vendor: string,
+  { marks, reading }: Pick<CapacityView, 'marks' | 'reading'>,
+  ageMs: number,
+): boolean {
+  if (markedFor(vendor, marks, ageMs) !== null) return false;
+  if (reading === null || reading.state !== 'exhausted') return true;
+  return reading.endsInMs !== null && reading.endsInMs <= ageMs;
 }

@@ -237,6 +237,20 @@ describe('nothing is sent', () => {
     expect([child, asked]).toEqual([null, []]);
   });
 
+  it('to an aggregator whose balance the last sweep read as empty', async () => {
+    const reading = {
+      observedAtMs: 1,
+      state: 'exhausted',
+      resetsAtMs: null,
+      endsInMs: null,
+      nextProbeInMs: 0,
+    } as const;
+    const { child, asked } = await run({
+      capacity: new NotedCapacity({ view: { ...healthy, reading } }),
+    });
+    expect([child, asked]).toEqual([null, []]);
+  });
+
   it.each(['refused', 'unavailable'] as const)(
     'when the budget is %s; the hold is released',
     async (reserve) => {

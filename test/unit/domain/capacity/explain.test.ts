@@ -43,6 +43,7 @@ const asked = (parts: Partial<ExplainQuestion> = {}): ExplainQuestion => ({
   endpointId: 'vendor.search',
   accounts: ['primary'],
   spendsBalance: true,
+  isProbed: true,
   ...parts,
 });
 
@@ -151,6 +152,15 @@ describe('a call that is not refused', () => {
 });
 
 describe('a call that is refused', () => {
+  it('for an empty balance at an aggregator: nobody probes there', () => {
+    const question = asked({ provider: 'overflow:monid', endpointId: null, isProbed: false });
+    const { cause, summary } = explain(exhausted, question);
+    expect(cause).toMatchObject({ kind: 'reading', nextProbeAtMs: null });
+    expect(summary).toBe(
+      'Refused since 2030-01-01 00:00:00Z: the sweep read an empty balance of account primary. It lasts until a sweep reads something else. No probe goes through.',
+    );
+  });
+
   it('for an empty balance: since when, until when, who may probe next', () => {
     const { cause, open, summary } = explain(locked, asked());
     expect(summary).toBe(

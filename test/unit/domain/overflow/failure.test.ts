@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { overflowMalformedVendorsMax, overflowMarkMs } from '../../../../src/base/limits-capacity';
 import type { OverflowFailure } from '../../../../src/domain/overflow/envelope';
-import { markedFor, marksAfter } from '../../../../src/domain/overflow/failure';
+import { markedFor, marksAfter, mayAsk } from '../../../../src/domain/overflow/failure';
 
 const stands = (key: string, reason: OverflowFailure, endsInMs = 1) => ({ key, reason, endsInMs });
 
@@ -48,5 +48,31 @@ describe('a failure', () => {
     const marks = [stands('', 'aggregator_auth', 10)];
     expect(markedFor('v1', marks, 9)).toBe('aggregator_auth');
     expect(markedFor('v1', marks, 10)).toBeNull();
+  });
+});
+
+describe('our balance there', () => {
+  const reading = {
+    observedAtMs: 1,
+    state: 'exhausted',
+    resetsAtMs: null,
+    endsInMs: null,
+    nextProbeInMs: 0,
+  } as const;
+
+  it.each([
+    ['that a sweep read as empty', reading, false],
+    ['that is empty until a reset', { ...reading, endsInMs: 10 }, false],
+    ['whose reset has come', { ...reading, endsInMs: 9 }, true],
+    ['that is left', { ...reading, state: 'ok' }, true],
+    ['that nobody read', null, true],
+  ] as const)('%s', (_, known, may) => {
+    expect(mayAsk('v1', { marks: [], reading: known }, 9)).toBe(may);
+  });
+
+  it('is not looked at where a mark stands already', () => {
+    const marks = [{ key: 'v1', reason: 'vendor_dry', endsInMs: 10 }];
+    expect(mayAsk('v1', { marks, reading: null }, 9)).toBe(false);
+    expect(mayAsk('v2', { marks, reading: null }, 9)).toBe(true);
   });
 });
