@@ -13,8 +13,8 @@ import { accountSetting } from './domain/capacity/accounts';
 import { primaryAccount } from './domain/capacity/signal';
 import {
   type EgressAllowance,
-  gatewayHostFault,
   parseEgressAllow,
+  parseGatewayHosts,
 } from './domain/egress/allowance';
 import { type Aggregator, aggregatorsWith } from './domain/overflow/aggregators';
 import type { OverflowMode } from './domain/overflow/child';
@@ -44,7 +44,7 @@ const bytes = (text: string): Uint8Array => Uint8Array.from(atob(text), (c) => c
 /** `version:base64` pairs, comma separated, oldest first; at least 32 bytes each. */
 const versioned = (versionShape: RegExp, exactBytes: number | null) =>
   z.pipe(
-    z.string(),
+    needed,
     z.transform((text: string, ctx) => {
       const refuse = (message: string) => ctx.issues.push({ code: 'custom', message, input: '' });
       const out: { version: string; secret: Uint8Array }[] = [];
@@ -72,23 +72,64 @@ const versioned = (versionShape: RegExp, exactBytes: number | null) =>
     }),
   );
 
-const list = z.pipe(
-  z._default(z.string(), ''),
-  z.transform((text: string) =>
-    text
-      .toLowerCase()
-      .split(/[\s,]+/)
-      .filter(Boolean),
-  ),
-);
-const seconds = (min: number, max: number, fallback: number) =>
-  z._default(z.coerce.number().check(z.int(), z.gte(min), z.lte(max)), fallback);
+const needed = z.string('is missing');
+
+/** A list, lower-case, of words that fit `shape`: one that could never apply would be a protection that is not there. */
+const list = (shape: RegExp, wants: string) =>
+  z.pipe(
+    z._default(z.string(wants), ''),
+    z.transform((text: string, ctx) => {
+      const words = text
+        .toLowerCase()
+        .split(/[\s,]+/)
+        .filter(Boolean);
+      if (!words.every((word) => shape.test(word)))
+        ctx.issues.push({ code: 'custom', message: wants, input: '' });
+      return words;
+    }),
+  );
+
+/** RFC 9110 section 5.6.2, lower-case. */
+const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const providerSlug = /^[a-z0-9][a-z0-9_-]*$/;
+const rateBucket = /^[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9][a-z0-9_-]*)*$/;
+
+interface Bounds {
+  readonly min: number;
+  readonly max: number;
+  readonly whole: boolean;
+}
+
+/** A plain decimal number. An empty text is none: `Number` would read it as 0. */
+const amount = ({ min, max, whole }: Bounds, fallback: number) =>
+  z._default(
+    z.pipe(
+      z.coerce.string(),
+      z.transform((text: string, ctx) => {
+        const value = /^[0-9]+(?:\.[0-9]+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
+        if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
+        const message = `wants a ${whole ? 'whole ' : ''}number from ${min} to ${max}`;
+        ctx.issues.push({ code: 'custom', message, input: '' });
+        return fallback;
+      }),
+    ),
+    fallback,
+  );
+
+/** What an Authorization header can carry. */
+const keyShape = /^[\x21-\x7e]{32,}$/;
+
+const settingsWanted = 'wants a JSON object of strings, none of them empty';
+const accountsWanted = 'wants {"provider": {"label": {"SETTING": "value"}}}';
 
 const schema = z
   .object({
-    WEIR_ENV: z._default(z.enum(['development', 'production']), 'production'),
+    WEIR_ENV: z._default(
+      z.enum(['development', 'production'], 'wants production or development'),
+      'production',
+    ),
     OPERATOR_KEY: z.pipe(
-      z.string(),
+      needed,
       z.transform((text: string) =>
         text
           .split(',')
@@ -98,32 +139,30 @@ const schema = z
     ),
     KEY_CHECK_SECRETS: versioned(/^[0-9A-Za-z]$/, null),
     MASTER_KEYS: versioned(/^[1-9][0-9]{0,5}$/, 32),
-    PLATFORM_SETTINGS: z._default(z.string(), '{}'),
-    PLATFORM_ACCOUNTS: z._default(z.string(), '{}'),
-    GATEWAY_HOSTS: list,
-    CLIENT_IP_HEADERS: list,
-    ANONYMOUS_PROVIDERS: list,
-    PROVIDER_RATE_ENFORCE: list,
-    OVERFLOW_MODE: z._default(z.enum(['off', 'shadow', 'on']), 'off'),
-    OVERFLOW_DAILY_BUDGET_USD: z._default(
-      z.coerce.number().check(z.gte(0), z.lte(overflowBudgetUsdMax)),
-      20,
-    ),
-    OVERFLOW_AGGREGATORS: z._default(z.string(), '{}'),
-    EGRESS_RESOLVER: z.url({ protocol: /^https?$/ }),
-    EGRESS_ALLOW: z._default(z.string(), ''),
-    CONFIG_TTL_S: seconds(1, 60, 10),
-    CALL_RETENTION_DAYS: seconds(1, 400, 30),
+    PLATFORM_SETTINGS: z._default(z.string(settingsWanted), '{}'),
+    PLATFORM_ACCOUNTS: z._default(z.string(accountsWanted), '{}'),
+    GATEWAY_HOSTS: z._default(z.string('wants host names'), ''),
+    CLIENT_IP_HEADERS: list(fieldName, 'wants header names'),
+    ANONYMOUS_PROVIDERS: list(providerSlug, 'wants slugs of providers'),
+    PROVIDER_RATE_ENFORCE: list(rateBucket, 'wants slugs of providers and catalog ids'),
+    OVERFLOW_MODE: z._default(z.enum(['off', 'shadow', 'on'], 'wants off, shadow or on'), 'off'),
+    OVERFLOW_DAILY_BUDGET_USD: amount({ min: 0, max: overflowBudgetUsdMax, whole: false }, 20),
+    OVERFLOW_AGGREGATORS: z._default(z.string('wants a JSON object'), '{}'),
+    EGRESS_RESOLVER: needed,
+    EGRESS_ALLOW: z._default(z.string('wants host:port pairs'), ''),
+    CONFIG_TTL_S: amount({ min: 1, max: 60, whole: true }, 10),
+    CALL_RETENTION_DAYS: amount({ min: 1, max: 400, whole: true }, 30),
   })
   .check(
     z.superRefine((vars, ctx) => {
       const keys = vars.OPERATOR_KEY;
-      const usable = keys.length >= 1 && keys.length <= 2 && keys.every((k) => k.length >= 32);
+      const usable = keys.length >= 1 && keys.length <= 2 && keys.every((k) => keyShape.test(k));
       if (!usable)
         ctx.addIssue({
           code: 'custom',
           path: ['OPERATOR_KEY'],
-          message: 'wants one key, or two during rotation, of 32 characters or more',
+          message:
+            'wants one key, or two during rotation, of 32 or more ASCII characters without spaces',
         });
       const masters = vars.MASTER_KEYS.map(({ version }) => Number(version));
       // The last one seals; a rotation looks for lower versions: in another order it finds none and says that it has ended.
@@ -139,8 +178,9 @@ const schema = z
           path: ['EGRESS_ALLOW'],
           message: 'is for development only',
         });
-      if (vars.WEIR_ENV === 'production' && !vars.EGRESS_RESOLVER.startsWith('https:'))
-        ctx.addIssue({ code: 'custom', path: ['EGRESS_RESOLVER'], message: 'must be https' });
+      const schemes = vars.WEIR_ENV === 'production' ? /^https:$/ : /^https?:$/;
+      if (!schemes.test(URL.parse(vars.EGRESS_RESOLVER)?.protocol ?? ''))
+        ctx.addIssue({ code: 'custom', path: ['EGRESS_RESOLVER'], message: 'wants an https URL' });
     }),
   );
 
@@ -191,12 +231,11 @@ export function parseEnv(bindings: Bindings): Env {
   const vars = parsed.data;
   const allow = parseEgressAllow(vars.EGRESS_ALLOW);
   if (!allow.ok) throw new EnvError(`EGRESS_ALLOW: ${allow.error}`);
-  const strange = gatewayHostFault(vars.GATEWAY_HOSTS);
-  if (strange !== null)
-    throw new EnvError(`GATEWAY_HOSTS: "${strange}" is not a host or host:port`);
+  const gatewayHosts = parseGatewayHosts(vars.GATEWAY_HOSTS);
+  if (!gatewayHosts.ok) throw new EnvError(`GATEWAY_HOSTS: ${gatewayHosts.error}`);
   const aggregators = aggregatorsWith(vars.OVERFLOW_AGGREGATORS, {
     allow: allow.value,
-    gatewayHosts: vars.GATEWAY_HOSTS,
+    gatewayHosts: gatewayHosts.value,
     httpsOnly: true,
   });
   if (!aggregators.ok) throw new EnvError(`OVERFLOW_AGGREGATORS: ${aggregators.error}`);
@@ -209,7 +248,7 @@ export function parseEnv(bindings: Bindings): Env {
     masterKeys: vars.MASTER_KEYS.map((k) => ({ version: Number(k.version), secret: k.secret })),
     platformSettings: new Map([...settings, ...accounts.settings]),
     platformAccounts: accounts.labels,
-    gatewayHosts: vars.GATEWAY_HOSTS,
+    gatewayHosts: gatewayHosts.value,
     clientIpHeaders: vars.CLIENT_IP_HEADERS,
     anonymousProviders: vars.ANONYMOUS_PROVIDERS,
     rateEnforced: vars.PROVIDER_RATE_ENFORCE,
@@ -233,7 +272,7 @@ function platformSettings(text: string): ReadonlyMap<string, string> {
       ),
     );
   } catch {
-    throw new EnvError('PLATFORM_SETTINGS: wants a JSON object of strings');
+    throw new EnvError(`PLATFORM_SETTINGS: ${settingsWanted}`);
   }
 }
 
@@ -242,6 +281,12 @@ const accountsShape = z.record(
   z.record(z.string(), z.record(z.string(), z.string().check(z.minLength(1)))),
 );
 const labelShape = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+/** As the catalog's `accounts` name them. */
+const settingShape = /^[A-Z][A-Z0-9_]*$/;
+
+function refuseAccount(where: string, what: string): never {
+  throw new EnvError(`PLATFORM_ACCOUNTS: ${where} ${what}`);
+}
 
 interface FurtherAccounts {
   readonly settings: ReadonlyMap<string, string>;
@@ -257,23 +302,27 @@ function platformAccounts(text: string, primary: ReadonlyMap<string, string>): F
   try {
     document = accountsShape.parse(JSON.parse(text));
   } catch {
-    throw new EnvError('PLATFORM_ACCOUNTS: wants {"provider": {"label": {"SETTING": "value"}}}');
+    throw new EnvError(`PLATFORM_ACCOUNTS: ${accountsWanted}`);
   }
   const settings = new Map<string, string>();
   for (const [provider, accounts] of Object.entries(document)) {
     const labels = Object.keys(accounts);
-    const refuse = (label: string, what: string): never => {
-      throw new EnvError(`PLATFORM_ACCOUNTS: ${provider}/${label} ${what}`);
-    };
-    if (labels.length > accountsMax) refuse('*', `has more than ${accountsMax} accounts`);
+    // What has no shape of a name may be a value in the wrong place: it is not repeated.
+    if (!providerSlug.test(provider)) refuseAccount('a provider', 'has no usable slug');
+    if (labels.length > accountsMax)
+      refuseAccount(provider, `has more than ${accountsMax} accounts`);
     for (const [label, values] of Object.entries(accounts)) {
-      if (!labelShape.test(label) || label === primaryAccount) refuse(label, 'is no usable label');
-      if (Object.keys(values).length === 0) refuse(label, 'names no setting');
+      if (!labelShape.test(label)) refuseAccount(provider, 'has an account with no usable label');
+      const account = `${provider}/${label}`;
+      if (label === primaryAccount) refuseAccount(account, 'has the label of the primary account');
+      if (Object.keys(values).length === 0) refuseAccount(account, 'names no setting');
       for (const [setting, value] of Object.entries(values)) {
-        if (!primary.has(setting)) refuse(label, `has ${setting}, which the primary account lacks`);
+        if (!settingShape.test(setting)) refuseAccount(account, 'has no usable name of a setting');
+        if (!primary.has(setting))
+          refuseAccount(account, `has ${setting}, which the primary account lacks`);
         const others = labels.filter((one) => one !== label).map((one) => accounts[one]?.[setting]);
         if (value === primary.get(setting) || others.includes(value))
-          refuse(label, `has the same ${setting} as another account`);
+          refuseAccount(account, `has the same ${setting} as another account`);
         settings.set(accountSetting({ provider, label, setting }), value);
       }
     }

@@ -1,4 +1,4 @@
-/** The environment: accounts that the road could not use are a start error that never shows a value. */
+/** The environment: what could not be used is a start error that says what is wanted and never shows a value. */
 import { describe, expect, it } from 'vitest';
 import { accountsMax } from '../../src/base/limits-capacity';
 import { type Bindings, parseEnv } from '../../src/env';
@@ -32,7 +32,11 @@ describe('PLATFORM_ACCOUNTS', () => {
     ['no JSON', '{', 'wants'],
     ['an empty value', { contactout: { b: { CO_KEY: '' } } }, 'wants'],
     ['no setting', { contactout: { b: {} } }, 'contactout/b names no setting'],
-    ['the label of the primary', { contactout: { primary: { CO_KEY: 'x' } } }, 'no usable label'],
+    [
+      'the label of the primary',
+      { contactout: { primary: { CO_KEY: 'x' } } },
+      'contactout/primary',
+    ],
     ['a label with other letters', { contactout: { 'B#1': { CO_KEY: 'x' } } }, 'no usable label'],
     [
       'a primary that is not set',
@@ -49,6 +53,7 @@ describe('PLATFORM_ACCOUNTS', () => {
       { contactout: { b: { CO_KEY: 'x' }, c: { CO_KEY: 'x' } } },
       'the same CO_KEY',
     ],
+    ['a provider that is no slug', { ContactOut: { b: { CO_KEY: 'x' } } }, 'no usable slug'],
     ['more than accountsMax', { contactout: many }, `more than ${accountsMax}`],
   ])('%s is a start error', (_, accounts, says) => {
     expect(() => parse(accounts)).toThrow(says);
@@ -59,22 +64,69 @@ describe('PLATFORM_ACCOUNTS', () => {
     const accounts = { contactout: { b: { CO_KEY: secret }, c: { CO_KEY: secret } } };
     expect(() => parse(accounts)).toThrow(/^(?!.*co-secret-value)/);
   });
+
+  it.each([
+    ['setting', { contactout: { b: { 'co-secret-value': 'CO_KEY' } } }],
+    ['label', { contactout: { 'co-secret:value': { CO_KEY: 'x' } } }],
+    ['provider', { 'Co-secret-value': { b: { CO_KEY: 'x' } } }],
+  ])('does not repeat a value that stands where the name of a %s is wanted', (_, accounts) => {
+    expect(() => parse(accounts)).toThrow(/^PLATFORM_ACCOUNTS: (?!.*secret)/);
+  });
 });
 
-describe('PROVIDER_RATE_ENFORCE', () => {
-  it('is a list of buckets', () => {
-    expect(parse({}, { PROVIDER_RATE_ENFORCE: 'Strict, a.b' }).rateEnforced).toEqual([
-      'strict',
-      'a.b',
-    ]);
+/** What is wanted, for a value that cannot be used; the value itself is never shown. */
+describe('a setting that cannot be used', () => {
+  const planted = 'planted-value';
+  it.each([
+    ['OPERATOR_KEY', undefined, 'is missing'],
+    ['OPERATOR_KEY', planted, '32 or more'],
+    ['OPERATOR_KEY', `${'o'.repeat(32)} ${planted}`, 'without spaces'],
+    ['OPERATOR_KEY', 'ö'.repeat(32), 'ASCII'],
+    ['KEY_CHECK_SECRETS', undefined, 'is missing'],
+    ['KEY_CHECK_SECRETS', planted, 'version:base64'],
+    ['MASTER_KEYS', undefined, 'is missing'],
+    ['MASTER_KEYS', `1:${planted}`, 'base64'],
+    ['PLATFORM_SETTINGS', planted, 'a JSON object of strings'],
+    ['WEIR_ENV', planted, 'wants production or development'],
+    ['EGRESS_RESOLVER', undefined, 'is missing'],
+    ['EGRESS_RESOLVER', planted, 'wants an https URL'],
+    ['EGRESS_RESOLVER', 'http://resolver.test/', 'wants an https URL'],
+    ['OVERFLOW_MODE', planted, 'wants off, shadow or on'],
+    ['OVERFLOW_DAILY_BUDGET_USD', planted, 'wants a number from 0 to 100000'],
+    ['OVERFLOW_DAILY_BUDGET_USD', '', 'wants a number from 0 to 100000'],
+    ['OVERFLOW_DAILY_BUDGET_USD', '100000.01', 'wants a number from 0 to 100000'],
+    ['CONFIG_TTL_S', '61', 'wants a whole number from 1 to 60'],
+    ['CONFIG_TTL_S', '1.5', 'wants a whole number from 1 to 60'],
+    ['CALL_RETENTION_DAYS', '0', 'wants a whole number from 1 to 400'],
+    ['CALL_RETENTION_DAYS', '', 'wants a whole number from 1 to 400'],
+    ['GATEWAY_HOSTS', `weir.test https://${planted}/`, 'entry 2 is not a host or host:port'],
+    ['GATEWAY_HOSTS', `*.${planted}`, 'entry 1 is not a host or host:port'],
+    ['CLIENT_IP_HEADERS', `x-real-ip;${planted}`, 'wants header names'],
+    ['ANONYMOUS_PROVIDERS', `one;${planted}`, 'wants slugs of providers'],
+    ['PROVIDER_RATE_ENFORCE', `one;${planted}`, 'wants slugs of providers and catalog ids'],
+  ])('%s = %j: is a start error that says what is wanted', (name, value, wanted) => {
+    const setting = { [name]: value } as Record<string, string>;
+    expect(() => parse({}, setting)).toThrow(`${name}: `);
+    expect(() => parse({}, setting)).toThrow(wanted);
+    expect(() => parse({}, setting)).toThrow(/^(?!.*planted)/);
+  });
+
+  it('EGRESS_ALLOW: the entry is counted, not repeated', () => {
+    const dev = { WEIR_ENV: 'development', EGRESS_ALLOW: `127.0.0.1:9000 ${planted}` };
+    expect(() => parse({}, dev)).toThrow('EGRESS_ALLOW: entry 2 is not an exact host:port');
   });
 });
 
 describe('GATEWAY_HOSTS', () => {
-  it('are hosts, with a port or without', () => {
-    const hosts = 'Weir.example, weir.example:8443 weir.example. [2606:4700::1]:8443 2606:4700::1';
-    expect(parse({}, { GATEWAY_HOSTS: hosts }).gatewayHosts.length).toBe(5);
-    expect(parse({}, { GATEWAY_HOSTS: '' }).gatewayHosts).toEqual([]);
+  it('takes hosts with and without a port, in any letter case', () => {
+    const hosts = 'Weir.test, weir.test.:8443 127.0.0.1:8787 [::1]:8787 ::1';
+    expect(parse({}, { GATEWAY_HOSTS: hosts }).gatewayHosts).toEqual([
+      'weir.test',
+      'weir.test.:8443',
+      '127.0.0.1:8787',
+      '[::1]:8787',
+      '::1',
+    ]);
   });
 
   it.each([
@@ -86,8 +138,17 @@ describe('GATEWAY_HOSTS', () => {
     'weir_1.example:x',
   ])('%s would protect nothing: a start error', (hosts) => {
     expect(() => parse({}, { GATEWAY_HOSTS: `ok.example,${hosts}` })).toThrow(
-      `GATEWAY_HOSTS: "${hosts}"`,
+      'GATEWAY_HOSTS: entry 2 is not a host or host:port',
     );
+  });
+});
+
+describe('PROVIDER_RATE_ENFORCE', () => {
+  it('is a list of buckets', () => {
+    expect(parse({}, { PROVIDER_RATE_ENFORCE: 'Strict, a.b' }).rateEnforced).toEqual([
+      'strict',
+      'a.b',
+    ]);
   });
 });
 

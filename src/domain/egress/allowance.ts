@@ -20,17 +20,34 @@ export interface EgressPolicy {
   readonly httpsOnly: boolean;
 }
 
-/** Parses a list of `host:port` separated by commas or white space; IPv6 in brackets. The error names the entry, for the operator. */
+/** Parses a list of `host:port` separated by commas or white space; IPv6 in brackets. The error counts to the entry and does not repeat it. */
 export function parseEgressAllow(text: string): Result<EgressAllowance, string> {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   if (entries.length > egressAllowMax) return err(`at most ${egressAllowMax} entries`);
   const pairs = new Set<string>();
-  for (const entry of entries) {
+  for (const [at, entry] of entries.entries()) {
     const { host, port } = splitEntry(entry);
-    if (port === null || !isCanonical(host)) return err(`"${entry}" is not an exact host:port`);
+    if (port === null || !isCanonical(host))
+      return err(`entry ${at + 1} is not an exact host:port`);
     pairs.add(`${bareHost(host)}:${port}`);
   }
   return ok({ pairs });
+}
+
+/**
+ * Parses `GATEWAY_HOSTS`: `host` or `host:port`, separated by commas or white space. An entry that no host equals (a URL, a wildcard, a
+ * name with letters beyond ASCII) would guard nothing, so it is an error.
+ */
+export function parseGatewayHosts(text: string): Result<readonly string[], string> {
+  const entries = text
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== '');
+  const at = entries.findIndex((entry) => {
+    const { host } = splitEntry(entry);
+    return !isCanonical(host) && !isCanonical(`[${host}]`);
+  });
+  return at < 0 ? ok(entries) : err(`entry ${at + 1} is not a host or host:port`);
 }
 
 /** Whether exactly this pair is open. `host` in any letter case, IPv6 with or without brackets. */
@@ -50,13 +67,6 @@ export function isGatewayHost(hosts: readonly string[], host: string, port?: num
     return entry.port === null || port === undefined || entry.port === port;
   });
 }
-
-/** The first entry that no host is ever equal to (a URL, a wildcard, a name that is not ASCII): it would protect nothing, without a word. */
-export const gatewayHostFault = (hosts: readonly string[]): string | null =>
-  hosts.find((text) => {
-    const { host } = splitEntry(text);
-    return !isCanonical(host) && !isCanonical(`[${host}]`);
-  }) ?? null;
 
 /** `port` is null when there is none or it is not 1-65535 (the whole text is then the host). */
 function splitEntry(entry: string): { readonly host: string; readonly port: number | null } {
