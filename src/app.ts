@@ -38,7 +38,7 @@ export function app({ call, management, metrics }: Wired): App {
   );
   hono.get('/openapi.json', (c) => c.json(openapiDocument()));
   hono.route('/api/v1', managementApi(management));
-  hono.notFound(() => problemResponse({ code: 'resource.not_found' }));
+  hono.notFound(() => problemResponse({ code: 'request.path_unknown' }));
   hono.onError((bug) => {
     call.report('app.bug', { error: bug.name });
     return problemResponse({ code: 'internal.error' });

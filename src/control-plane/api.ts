@@ -27,7 +27,7 @@ export function managementApi(services: ManagementServices): HonoBase {
   for (const [path, allowed] of methodsByPath()) {
     app.all(path, () => problemResponse({ code: 'request.method_not_allowed', allowed }));
   }
-  app.all('*', () => problemResponse({ code: 'resource.not_found' }));
+  app.all('*', () => problemResponse({ code: 'request.path_unknown' }));
   app.onError((error) => {
     const message = error instanceof AssertionError ? error.message : error.name;
     console.error(JSON.stringify({ event: 'management.fault', message }));

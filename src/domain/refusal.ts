@@ -31,6 +31,8 @@ export type Refusal =
       readonly limit: 'count' | 'bytes';
       readonly max: number;
     }
+  /** Nothing of ours is at the path; an id that is not known is `resource.not_found`. */
+  | { readonly code: 'request.path_unknown' }
   | { readonly code: 'request.method_not_allowed'; readonly allowed: readonly string[] }
   | {
       readonly code: 'payload.too_large';

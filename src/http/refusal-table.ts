@@ -116,6 +116,13 @@ export const refusalTable: RefusalRows<RefusalCode> = {
         : `Send at most ${r.max} bytes of headers.`,
     members: (r) => ({ limit: r.limit, max: r.max }),
   },
+  'request.path_unknown': {
+    status: 404,
+    title: 'Nothing is at this path',
+    blame: 'caller',
+    detail: () =>
+      'Weir answers at /call/, /catalog/call/ and /proxy/ for calls, and at /api/v1/ for management, which GET /openapi.json lists. Check the base URL.',
+  },
   'request.method_not_allowed': {
     status: 405,
     title: 'The method is not allowed here',

@@ -334,6 +334,7 @@ async function managementCases(scene: Scene): Promise<readonly Case[]> {
     at('POST', '/secrets', { name: 'x', value: value.repeat(8_000) }, 'payload.too_large'),
     at('POST', '/secrets', { name: 'bearer', value }, 'resource.conflict'),
     at('PUT', unknownId, { name: 'y', value }, 'resource.not_found'),
+    at('POST', '/secret', { value }, 'request.path_unknown'),
     at('PATCH', '/secrets', { value }, 'request.method_not_allowed'),
     at('POST', '/upstreams', { name: 'u', endpoints: [{ host: value }] }, 'validation.error'),
     at('POST', '/upstreams', { name: 'u', bindings: [{ secret: value }] }, 'validation.error'),

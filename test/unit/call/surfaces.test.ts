@@ -139,11 +139,19 @@ describe('nothing else', () => {
     '/calls/api',
     '/CALL/api/v1',
     '/api/call/api',
-  ])('%s is no surface', async (path) => {
-    const { asked, ask } = world();
-    await ask(path);
-    expect(asked).not.toContain('send');
-  });
+    '/v1/chat/completions',
+    '/api/v1',
+    '/api/v1/',
+  ])(
+    '%s is no surface, and says that nothing is there instead of speaking of an id',
+    async (path) => {
+      const { asked, ask } = world();
+      const answer = await ask(path);
+      expect(answer.status).toBe(404);
+      expect(await answer.json()).toMatchObject({ type: 'urn:weir:problem:request.path_unknown' });
+      expect(asked).not.toContain('send');
+    },
+  );
 
   it('sends but the relay, and nothing fetches but what wiring hands out', () => {
     const code = (text: string): string => text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
