@@ -3,7 +3,7 @@
  * `npm run bench -- metered`: the bars of metered calls and of the ledger object.
  * `npm run bench -- capacity`: a metered call on a healthy vendor asks no object about it and costs no more; a refused one costs at most
  * 1.3 × an answer from memory, reaches no vendor and no object; 10,000 endpoints or 500 providers cost a call at most 1.1 ×.
- * `--report` prints and exits 0; `--only unmetered,peer,…` picks parts; `--rounds N`; `--json`.
+ * Promises: `--json` is one document on standard output, whatever the answers were.
  * Read CPU ratios, never absolute times: medians over rotated rounds are good to about ±8 % on a shared machine.
  */
 import { metricsReportMs } from '../src/base/limits-capacity.ts';
@@ -28,15 +28,25 @@ import {
 import { counts, metered, peerMetered, replay } from './bench/metered.ts';
 import { streamRound } from './bench/streams.ts';
 import { type ObjectCounts, startWorld, type World } from './bench/world.ts';
+import { notUnderstood, ownArguments, type Taken } from './lib/arguments.ts';
 
-const args = process.argv.slice(2);
-const option = (name: string): string | undefined => {
-  const at = args.indexOf(`--${name}`);
-  return at < 0 ? undefined : args[at + 1];
+const taken: Taken = {
+  usage: `npm run bench [-- metered | capacity] [--only PART,PART] [--rounds N] [--json] [--report]
+
+  --only     these parts of the set
+  --rounds   rounds of each comparison (default 12)
+  --json     one JSON document instead of text
+  --report   exit 0 also when a bar is missed`,
+  switches: ['json', 'report'],
+  numbers: ['rounds'],
+  texts: ['only'],
+  wordsMax: 1,
 };
-const only = option('only')?.split(',');
-const asJson = args.includes('--json');
-const run: Run = { rounds: Number(option('rounds') ?? 12), isQuiet: asJson, bad: new Map() };
+const given = ownArguments(taken);
+const [set = ''] = given.words;
+const only = given.text('only')?.split(',');
+const asJson = given.isSet('json');
+const run: Run = { rounds: given.number('rounds') ?? 12, isQuiet: asJson, bad: new Map() };
 
 function unmetered({ ours, bare, handmade }: World): Line[] {
   const lines: Line[] = [];
@@ -175,7 +185,11 @@ const capacityParts: Parts = {
   sizes: (world) => sizes(run, world),
 };
 const sets: Readonly<Record<string, Parts>> = { metered: meteredParts, capacity: capacityParts };
-const parts = sets[args[0] ?? ''] ?? plainParts;
+const parts = set === '' ? plainParts : (sets[set] ?? unknownSet());
+
+function unknownSet(): never {
+  notUnderstood(`There is no set "${set}".`, taken);
+}
 
 function print(lines: readonly Line[]): void {
   if (asJson) {
@@ -198,11 +212,10 @@ function print(lines: readonly Line[]): void {
   }
 }
 
+const unknown = only?.find((name) => !Object.hasOwn(parts, name));
+if (unknown !== undefined)
+  notUnderstood(`There is no part "${unknown}": ${Object.keys(parts).join(', ')}.`, taken);
 const wanted = Object.entries(parts).filter(([name]) => only === undefined || only.includes(name));
-if (wanted.length === 0) {
-  console.error(`Which part? --only ${Object.keys(parts).join(',')}`);
-  process.exit(1);
-}
 installTools();
 const world = await startWorld();
 const lines: Line[] = [];
@@ -221,10 +234,11 @@ try {
 print(lines);
 const bars = lines.filter((line) => line.limit !== null);
 const missed = bars.filter((bar) => !keeps(bar)).length;
-for (const [name, bad] of run.bad)
-  console.log(`  FAIL  ${bad} answers of ${name} were not what they have to be`);
-if (!asJson)
+if (!asJson) {
+  for (const [name, bad] of run.bad)
+    console.log(`  FAIL  ${bad} answers of ${name} were not what they have to be`);
   console.log(
     `${bars.length - missed} of ${bars.length} bars hold, medians of ${run.rounds} rounds`,
   );
-process.exit(missed + run.bad.size === 0 || args.includes('--report') ? 0 : 1);
+}
+process.exit(missed + run.bad.size === 0 || given.isSet('report') ? 0 : 1);

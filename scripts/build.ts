@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build, type Plugin } from 'esbuild';
 import { minify } from 'vite';
+import { ownArguments } from './lib/arguments.ts';
 import { leftOut } from './lib/left-out.ts';
 import { publicSuffixesForEsbuild } from './lib/public-suffixes.ts';
 
@@ -58,6 +59,7 @@ async function minified(path: string, source: string): Promise<Buffer> {
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  ownArguments({ usage: 'npm run build: makes dist/worker.js' });
   const { path, bytes, gzipBytes } = await bundleWorker();
   console.log(`${path}: ${(bytes / 1000).toFixed(1)} kB, ${(gzipBytes / 1000).toFixed(1)} kB gzip`);
 }

@@ -7,6 +7,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { bundleWorker } from './build.ts';
+import { ownArguments } from './lib/arguments.ts';
 import { isRealDatabaseId, readWranglerConfig } from './lib/wrangler-config.ts';
 import { tidy } from './tidy.ts';
 
@@ -69,8 +70,10 @@ async function deploy(): Promise<void> {
     stop('wrangler did not deploy: the database is migrated, the Worker is the old one.');
 }
 
-const unknown = process.argv.slice(2).find((argument) => argument !== '--dry-run');
-if (unknown !== undefined) stop(`"${unknown}" is not known here: npm run deploy [-- --dry-run]`);
-if (!process.argv.includes('--dry-run')) await deploy();
+const usage = `npm run deploy [-- --dry-run]
+
+  --dry-run   shows what would be deployed; needs no network`;
+
+if (!ownArguments({ usage, switches: ['dry-run'] }).isSet('dry-run')) await deploy();
 else if (!(await deployBundle('--dry-run')))
   stop('wrangler does not accept what would be deployed.');

@@ -2,11 +2,10 @@
  * `npm run ledger:audit`: is every ledger of the local Weir right? `--json` for machines. Exit 0:
  * all clean; 1: a fault, or it could not look. For a running or deployed Weir: `npm run weir --
  * ledger audit`.
- * Environment: WEIR_STATE (folder, default .weir).
  */
 import { existsSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { bundleWorker } from './build.ts';
+import { ownArguments } from './lib/arguments.ts';
 import { loadDevEnv } from './lib/dev-env.ts';
 import { auditLedgers, type LedgerFinding } from './lib/ledger-audit.ts';
 import { isOurs } from './lib/management.ts';
@@ -14,8 +13,14 @@ import { migrate } from './lib/migrations.ts';
 import { startWorkerd } from './lib/miniflare.ts';
 import { freePorts } from './lib/ports.ts';
 
-const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
-const state = process.env.WEIR_STATE ?? '.weir';
+const usage = `npm run ledger:audit [-- --json]
+
+  --json       one JSON document instead of text
+
+  WEIR_STATE   state folder of npm start (default .weir); stop it first`;
+
+const given = ownArguments({ usage, switches: ['json'] });
+const state = process.env.WEIR_STATE || '.weir';
 
 /** Why there is nothing to look at; `null`: there is. */
 async function obstacle(): Promise<string | null> {
@@ -50,7 +55,7 @@ const why = await obstacle();
 if (why === null) {
   const found = await findings();
   const isClean = found.every(({ faults }) => faults.length === 0);
-  if (values.json) console.log(JSON.stringify({ clean: isClean, ledgers: found }));
+  if (given.isSet('json')) console.log(JSON.stringify({ clean: isClean, ledgers: found }));
   else console.log([...found.map(line), `${found.length} ledgers looked at`].join('\n'));
   process.exitCode = isClean ? 0 : 1;
 } else {

@@ -2,21 +2,32 @@
 import { existsSync, readdirSync } from 'node:fs';
 import type { Proof } from '../test/support/proof.ts';
 import { bundleWorker } from './build.ts';
+import { notUnderstood, ownArguments, type Taken } from './lib/arguments.ts';
 
 const [name = '', ...args] = process.argv.slice(2);
 const file = new URL(`../test/proofs/${name}.ts`, import.meta.url);
 if (!/^[a-z-]+$/.test(name) || !existsSync(file)) {
-  const known = readdirSync(new URL('../test/proofs/', import.meta.url)).map((f) =>
-    f.replace(/\.ts$/, ''),
-  );
-  console.error(`Which proof? npm run prove -- ${known.join(' | ')}`);
-  process.exit(1);
+  const known = readdirSync(new URL('../test/proofs/', import.meta.url))
+    .filter((entry) => entry.endsWith('.ts'))
+    .map((entry) => entry.slice(0, -'.ts'.length));
+  const usage = `npm run prove -- NAME [--short]\n\n  ${known.join(' | ')}`;
+  ownArguments({ usage }, name === '--help' ? [name] : []);
+  notUnderstood(name === '' ? 'Which proof?' : `There is no proof "${name}".`, { usage });
 }
-await bundleWorker();
 const { proof } = (await import(file.href)) as { proof: Proof };
+const own: Partial<Taken> = proof.takes ?? {};
+const given = ownArguments(
+  {
+    ...own,
+    usage: `npm run prove -- ${name} [--short]${own.usage === undefined ? '' : ` ${own.usage}`}`,
+    switches: ['short', ...(own.switches ?? [])],
+  },
+  args,
+);
+await bundleWorker();
 console.log(`${proof.name}: ${proof.title}`);
 const startedAt = performance.now();
-const staged = await proof.stage({ short: args.includes('--short'), args });
+const staged = await proof.stage({ short: given.isSet('short'), args });
 let passed = 0;
 let failed = 0;
 try {

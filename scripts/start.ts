@@ -4,14 +4,10 @@
  * printed.
  * Promises: a second start keeps data, keys and the curl line; a taken port is one sentence and
  * exit 1; Ctrl-C stops everything.
- * Environment: PORT, WEIR_STATE (folder, default .weir), WEIR_EGRESS_ALLOW (host:port pairs of your
- * own local services), EGRESS_RESOLVER (DNS over HTTPS), PLATFORM_SETTINGS and ANONYMOUS_PROVIDERS as
- * deployed (docs/operations.md). `npm start -- --port 9000` goes before
- * PORT.
  */
-import { parseArgs } from 'node:util';
 import { bundleWorker } from './build.ts';
 import { startVendor, type Vendor } from './demo/vendor.ts';
+import { ownArguments } from './lib/arguments.ts';
 import { ensureDemo } from './lib/demo.ts';
 import { type DevEnv, loadDevEnv, saveDevEnv } from './lib/dev-env.ts';
 import { isOurs } from './lib/management.ts';
@@ -33,22 +29,24 @@ interface Choice {
 }
 
 const defaultPort = '8787';
+const usage = `npm start [-- --port 9000]
+
+  --port N              port on 127.0.0.1 (default PORT, then ${defaultPort})
+
+  WEIR_STATE            folder of secrets and data (default .weir)
+  WEIR_EGRESS_ALLOW     host:port pairs of your own local services
+  EGRESS_RESOLVER       DNS over HTTPS
+  PLATFORM_SETTINGS     credentials of your vendor accounts, a JSON object
+  ANONYMOUS_PROVIDERS   providers that may be called without a credential`;
 const publicResolver = 'https://cloudflare-dns.com/dns-query';
 
 function readChoice(): Choice {
-  const { values, positionals } = parseArgs({
-    options: { port: { type: 'string' } },
-    strict: false,
-    allowPositionals: true,
-  });
-  const unknown = [...Object.keys(values).filter((name) => name !== 'port'), ...positionals][0];
-  if (unknown !== undefined)
-    throw new StartError(`"${unknown}" is not known here: npm start [-- --port 9000]`);
-  const text = String(values.port ?? process.env.PORT ?? defaultPort);
+  const given = ownArguments({ usage, texts: ['port'] });
+  const text = given.text('port') ?? (process.env.PORT || defaultPort);
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new StartError(`"${text}" is not a port from 1 to 65535: npm start [-- --port 9000]`);
-  return { port, state: process.env.WEIR_STATE ?? '.weir' };
+  return { port, state: process.env.WEIR_STATE || '.weir' };
 }
 
 /** Says why it cannot run here, before anything is started. */

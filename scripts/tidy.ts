@@ -1,6 +1,7 @@
 /** `npm run tidy`: types, format and lint, import rules, migrations in step with the schema. `--fix` writes what can be written. */
 import { spawnSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
+import { ownArguments } from './lib/arguments.ts';
 
 /** One check: a name and a command from node_modules/.bin. */
 type Check = readonly [name: string, command: string, args: readonly string[]];
@@ -34,5 +35,6 @@ export function tidy(fix: boolean): string[] {
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  process.exit(tidy(process.argv.includes('--fix')).length === 0 ? 0 : 1);
+  const usage = 'npm run tidy [-- --fix]\n\n  --fix   writes what can be written';
+  process.exit(tidy(ownArguments({ usage, switches: ['fix'] }).isSet('fix')).length === 0 ? 0 : 1);
 }

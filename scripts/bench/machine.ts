@@ -25,7 +25,7 @@ export function installTools(): void {
   ].filter(([command = '']) => spawnSync('which', [command]).status !== 0);
   if (missing.length === 0) return;
   const packages = missing.map(([, name = '']) => name);
-  console.log(`installing ${packages.join(', ')} …`);
+  console.error(`installing ${packages.join(', ')} …`);
   spawnSync('apt-get', ['update', '-q'], { stdio: 'ignore' });
   const run = spawnSync(
     'apt-get',
@@ -51,7 +51,7 @@ export function installPeer(): string {
   const at = `${folder}/peer`;
   const start = `${at}/node_modules/@portkey-ai/gateway/build/start-server.js`;
   if (existsSync(start)) return start;
-  console.log('installing the peer gateway …');
+  console.error('installing the peer gateway …');
   mkdirSync(at, { recursive: true });
   writeFileSync(
     `${at}/package.json`,
@@ -60,7 +60,7 @@ export function installPeer(): string {
   const run = spawnSync(
     'npm',
     ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
-    { cwd: at, stdio: 'inherit' },
+    { cwd: at, stdio: ['ignore', 2, 2] },
   );
   if (run.status !== 0 || !existsSync(start))
     throw new Error('The peer gateway could not be installed by npm.');

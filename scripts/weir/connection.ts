@@ -30,7 +30,7 @@ const keysWanted =
 
 /** The gateway to talk to. Throws a {@link Fault} when none is known, or no key for it. */
 export function connect({ url, env, prefers }: ConnectionSources): Connection {
-  const local = localStart(env.WEIR_STATE ?? '.weir');
+  const local = localStart(env.WEIR_STATE || '.weir');
   const named = url ?? env.WEIR_URL;
   const base = baseOf(named ?? `http://127.0.0.1:${local.LAST_PORT ?? '8787'}`);
   const ownKeys = { access: given(env.WEIR_KEY), operator: given(firstOf(env.OPERATOR_KEY)) };

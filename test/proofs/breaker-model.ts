@@ -63,6 +63,7 @@ export const proof: Proof = {
   name: 'breaker-model',
   title:
     'one probe at a time, no lock beyond its cap, nothing struck by a caller’s fault, open again with the first 2xx',
+  takes: { usage: '[--from SEED] [--count N]', numbers: ['from', 'count'] },
   stage: async ({ short, args }) => {
     const sim = await load('sim', []);
     const from = optionOf(args, '--from', 1);

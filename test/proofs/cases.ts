@@ -31,6 +31,9 @@ const tables: readonly CaseChecks[] = [
 ];
 const checks: CaseChecks = Object.assign({}, ...tables);
 
+/** Cases that can be named at once. */
+const casesMax = 1_000;
+
 /** What was asked for; `null`: all. */
 interface Asked {
   readonly kinds: readonly string[] | null;
@@ -150,5 +153,11 @@ async function stage({
 export const proof: Proof = {
   name: 'cases',
   title: 'faults that users of other gateways reported, each made right here',
+  takes: {
+    usage: '[--kinds a,b] [--without-list] [C0xx …]',
+    switches: ['without-list'],
+    texts: ['kinds'],
+    wordsMax: casesMax,
+  },
   stage,
 };

@@ -221,6 +221,11 @@ function numberOf(args: readonly string[], name: string, otherwise: number): num
 export const proof: Proof = {
   name: 'classify',
   title: "every vendor's answer says what it should of our account, and an echo says nothing",
+  takes: {
+    usage: '[--from SEED] [--count N] [--without-list]',
+    switches: ['without-list'],
+    numbers: ['from', 'count'],
+  },
   stage: async ({ short, args }) => {
     const files = filesOf(fixturesFolder, '.jsonl').map(
       ([name, text]) => [name, fixturesOf(text)] as const,

@@ -79,5 +79,6 @@ async function stage({ args }: { readonly args: readonly string[] }): Promise<St
 export const proof: Proof = {
   name: 'disconnect-money',
   title: 'whoever leaves a metered call, and when: one end of its hold, charged by the rule',
+  takes: { usage: '[part of a row’s name]', wordsMax: 1 },
   stage,
 };

@@ -26,7 +26,7 @@ async function stage(options: {
   readonly args: readonly string[];
 }): Promise<Staged> {
   const { short, args } = options;
-  const seed = numberOf(args, '--seed', short ? 1 : Math.floor(Math.random() * 1_000_000));
+  const seed = numberOf(args, '--seed', short ? 1 : 1 + Math.floor(Math.random() * 1_000_000));
   const kills = numberOf(args, '--kills', short ? killsShort : killsFull);
   const world = await startMoneyWorld({ isolates: isolateCount, limits: killingBundleLimits });
   const siege = new Siege(world, await world.tenant({ topUpMicros: 1_000_000_000 }), seed);
@@ -55,5 +55,6 @@ async function stage(options: {
 export const proof: Proof = {
   name: 'kill',
   title: 'workerd dies between claim and settlement: no money is lost, no key is executed twice',
+  takes: { usage: '[--seed N] [--kills N]', numbers: ['seed', 'kills'] },
   stage,
 };

@@ -271,6 +271,10 @@ async function flood(live: Miniflare): Promise<string> {
 export const proof: Proof = {
   name: 'ledger-model',
   title: 'money is conserved, each hold ends once, repeats are equal, nothing is overspent',
+  takes: {
+    usage: '[--from SEED] [--count N] [--object-count N]',
+    numbers: ['from', 'count', 'object-count'],
+  },
   stage: async ({ short, args }) => {
     const options = optionsOf(short, args);
     const small = await startObject('dist/ledger-test.js', smallLimits);

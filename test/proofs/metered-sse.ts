@@ -257,5 +257,6 @@ export const proof: Proof = {
   name: 'metered-sse',
   title:
     'a metered stream passes unbuffered and unchanged, and its usage is read whatever the split',
+  takes: { usage: '[part of a row’s name]', wordsMax: 1 },
   stage,
 };

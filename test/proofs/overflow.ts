@@ -42,5 +42,6 @@ export const proof: Proof = {
   name: 'overflow',
   title:
     'a call goes through an aggregator only for our fault, on a verified route, within the budget of a day; every failure marks whom it is about',
+  takes: { usage: '[--seed N]', numbers: ['seed'] },
   stage,
 };

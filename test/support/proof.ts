@@ -2,6 +2,7 @@
  * Proof: a named list of rows, each a guarantee that either holds or throws. `npm run prove -- NAME` runs all rows; `npm test` runs the
  * short form of the same rows, so that the two can never disagree.
  */
+import type { Taken } from '../../scripts/lib/arguments.ts';
 
 /** One guarantee. `run` throws when it does not hold; a returned text is shown behind the row. */
 export interface Row {
@@ -21,6 +22,8 @@ export interface Proof {
   readonly name: string;
   /** What it shows, one line. */
   readonly title: string;
+  /** What `npm run prove` lets through to it besides `--short`; the usage is what stands behind that. */
+  readonly takes?: Taken;
   /** Starts gateways and origins. `short` is the form for `npm test`: the same mechanism, fewer repetitions. */
   readonly stage: (options: {
     readonly short: boolean;

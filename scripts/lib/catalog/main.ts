@@ -1,11 +1,11 @@
 /**
  * `npm run catalog -- check | diff | apply`: what each does, and what it prints.
  * Promises: nothing is written before every file has passed; a second apply says "no changes"; exit 0 done, 1 a fault of the files or
- * the database, 2 a command that is none. Called by scripts/catalog.ts.
+ * the database, 2 not understood. Called by scripts/catalog.ts.
  */
 import { existsSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { type EgressPolicy, parseEgressAllow } from '../../../src/domain/egress/allowance.ts';
+import { type Arguments, readArguments, type Taken } from '../arguments.ts';
 import { type CatalogDatabase, CatalogError, localDatabase, remoteDatabase } from './database.ts';
 import { type CatalogChange, changesBetween, rowsOf, statementsFor } from './plan.ts';
 import { type CatalogFault, readCatalog } from './read.ts';
@@ -35,9 +35,14 @@ interface Choice {
 
 /** Runs one command; gives the exit code. */
 export async function runCatalog(args: readonly string[]): Promise<number> {
-  const choice = readChoice(args);
+  const read = readArguments(args, taken);
+  if (read.kind === 'help') {
+    console.log(usage);
+    return 0;
+  }
+  const choice = read.kind === 'fault' ? read.sentence : choiceOf(read.given);
   if (typeof choice === 'string') {
-    console.error(choice);
+    console.error(`${choice}\n${usage}`);
     return 2;
   }
   try {
@@ -49,29 +54,23 @@ export async function runCatalog(args: readonly string[]): Promise<number> {
   }
 }
 
-function readChoice(args: readonly string[]): Choice | string {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: {
-        json: { type: 'boolean', default: false },
-        catalog: { type: 'string', default: 'catalog' },
-        database: { type: 'string' },
-        remote: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-      allowPositionals: true,
-    });
-    const [command, surplus] = positionals;
-    const known = command === 'check' || command === 'diff' || command === 'apply';
-    if (!known || surplus !== undefined || values.help) return usage;
-    if (values.remote && values.database !== undefined)
-      return 'Give --database or --remote, not both.';
-    const state = values.database ?? process.env.WEIR_STATE ?? '.weir';
-    return { command, json: values.json, folder: values.catalog, state, remote: values.remote };
-  } catch {
-    return usage;
-  }
+const taken: Taken = {
+  usage,
+  switches: ['json', 'remote'],
+  texts: ['catalog', 'database'],
+  wordsMax: 1,
+};
+
+/** The choice, or what is wrong with it. */
+function choiceOf({ words, isSet, text }: Arguments): Choice | string {
+  const [command] = words;
+  if (command !== 'check' && command !== 'diff' && command !== 'apply')
+    return command === undefined ? 'Which command?' : `There is no command "${command}".`;
+  const database = text('database');
+  if (isSet('remote') && database !== undefined) return 'Give --database or --remote, not both.';
+  const state = database ?? (process.env.WEIR_STATE || '.weir');
+  const folder = text('catalog') ?? 'catalog';
+  return { command, json: isSet('json'), folder, state, remote: isSet('remote') };
 }
 
 async function run(choice: Choice): Promise<number> {
