@@ -3,7 +3,7 @@
  * the issue asks for. In Node; the last part runs `npm run catalog` itself against a local D1.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -666,5 +666,25 @@ describe('npm run catalog', () => {
     expect(run('apply', 'twice')).toMatchObject({ code: 2 });
     expect(run('apply', '--color').err).toContain('npm run catalog -- check|diff|apply');
     expect(run('check', '--catalog', 'nowhere')).toMatchObject({ code: 1 });
+    expect(run('check', '--catalog', 'package.json')).toMatchObject({
+      code: 1,
+      err: 'There is no folder package.json/.\n',
+    });
+  });
+
+  it('takes no database that is not there for an empty one, and no folder without files for an empty catalog', () => {
+    const nowhere = join(state, 'nowhere');
+    expect(run('apply', '--database', nowhere)).toMatchObject({ code: 1, out: '' });
+    expect(existsSync(nowhere)).toBe(false);
+    const empty = mkdtempSync(join(state, 'empty-'));
+    expect(run('apply', '--catalog', empty, '--database', state)).toMatchObject({
+      code: 1,
+      out: '',
+      err: `There is no catalog file (*.yaml) in ${empty}/.\n`,
+    });
+    writeFileSync(join(empty, 'vendor.yml'), 'provider: vendor\n');
+    expect(run('check', '--catalog', empty).err).toContain(
+      'vendor.yml:1:1 is not read: its name must end in .yaml',
+    );
   });
 });

@@ -3,7 +3,7 @@
  * Promises: nothing is written before every file has passed; a second apply says "no changes"; exit 0 done, 1 a fault of the files or
  * the database, 2 not understood. Called by scripts/catalog.ts.
  */
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { type EgressPolicy, parseEgressAllow } from '../../../src/domain/egress/allowance.ts';
 import { type Arguments, readArguments, type Taken } from '../arguments.ts';
 import { type CatalogDatabase, CatalogError, localDatabase, remoteDatabase } from './database.ts';
@@ -74,15 +74,22 @@ function choiceOf({ words, isSet, text }: Arguments): Choice | string {
 }
 
 async function run(choice: Choice): Promise<number> {
-  if (!existsSync(choice.folder)) throw new CatalogError(`There is no folder ${choice.folder}/.`);
+  if (!isFolder(choice.folder)) throw new CatalogError(`There is no folder ${choice.folder}/.`);
   const read = readCatalog(choice.folder, egressPolicy());
   if (!read.ok) return refused(read.faults, choice.json);
+  // Applied, it would take every row away.
+  if (read.files.length === 0)
+    throw new CatalogError(`There is no catalog file (*.yaml) in ${choice.folder}/.`);
   const endpoints = read.files.reduce((sum, file) => sum + file.endpoints.length, 0);
   const size = { providers: read.files.length, endpoints };
   if (choice.command === 'check') {
     const line = `${size.providers} providers, ${size.endpoints} endpoints: no faults`;
     return said(choice, { ok: true, ...size }, line);
   }
+  if (!choice.remote && !isFolder(choice.state))
+    throw new CatalogError(
+      `There is no folder ${choice.state}/: run npm start once, or name another with --database.`,
+    );
   const database = choice.remote ? remoteDatabase() : await localDatabase(choice.state);
   try {
     return await compare(choice, read.files, database);
@@ -90,6 +97,9 @@ async function run(choice: Choice): Promise<number> {
     await database.close();
   }
 }
+
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 async function compare(
   choice: Choice,

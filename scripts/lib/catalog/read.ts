@@ -32,11 +32,13 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** Reads every `*.yaml` of a folder. */
+/** Reads every `*.yaml` of a folder; `*.yml` is a fault, since whoever wrote it takes it for read. */
 export function readCatalog(folder: string, policy: EgressPolicy): CatalogRead {
-  const names = readdirSync(folder)
-    .filter((name) => name.endsWith('.yaml'))
-    .sort();
+  const all = readdirSync(folder).sort();
+  const misnamed = all.filter((name) => name.endsWith('.yml'));
+  if (misnamed.length > 0)
+    return { ok: false, faults: misnamed.map((name) => notRead(`${folder}/${name}`)) };
+  const names = all.filter((name) => name.endsWith('.yaml'));
   const sources = names.map((name) => ({
     name: `${folder}/${name}`,
     text: readFileSync(`${folder}/${name}`, 'utf8'),
@@ -53,6 +55,14 @@ export function readSources(sources: readonly SourceFile[], policy: EgressPolicy
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, files: whole.flatMap(({ content }) => content ?? []) };
 }
+
+const notRead = (file: string): CatalogFault => ({
+  file,
+  line: 1,
+  column: 1,
+  path: '',
+  message: 'is not read: its name must end in .yaml',
+});
 
 type Path = readonly PropertyKey[];
 
