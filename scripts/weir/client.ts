@@ -118,7 +118,8 @@ export class Client {
       });
       const text = await answer.text();
       if (answer.ok) return { text, headers: answer.headers };
-      throw new Fault(refused(url, answer.status, text), 'failed');
+      const isFinal = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
+      throw new Fault(refused(url, answer.status, text), isFinal ? 'refused' : 'failed');
     } catch (fault) {
       if (fault instanceof Fault) throw fault;
       throw new Fault(lost(url, fault, answer !== null), 'failed');

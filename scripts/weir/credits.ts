@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client, Row } from './client.ts';
 import { amount, type Command, defaults, field, type Input, type Output } from './command.ts';
 import { Fault } from './fault.ts';
-import { dollars, microsOf } from './money.ts';
+import { amountWanted, dollars, microsOf } from './money.ts';
 
 const idOption = {
   name: 'id',
@@ -57,8 +57,7 @@ async function booked(
   kind: Row,
 ): Promise<Output> {
   const micros = microsOf(words[0] ?? '');
-  if (micros === null || micros === 0)
-    throw new Fault('The amount is in dollars, such as 25 or 0.000001.', 'usage');
+  if (micros === null || micros === 0) throw new Fault(amountWanted, 'usage');
   const id = option('id') ?? `cli_${randomBytes(12).toString('hex')}`;
   const row = await posted(client, path, { id, micros, ...kind });
   const what = `${dollars(amount(row, 'micros'))} USD (${field(row, 'kind')})`;
@@ -67,12 +66,12 @@ async function booked(
   return { kind: 'shown', document: row, text };
 }
 
-/** Whether a lost answer was a booking is not known here; the id makes the repeat safe. */
+/** Whether a lost answer was a booking is not known here; the id makes the repeat safe. After a plain no there is nothing to repeat. */
 async function posted(client: Client, path: string, body: Row): Promise<Row> {
   try {
     return await client.post(path, body);
   } catch (fault) {
-    if (!(fault instanceof Fault)) throw fault;
+    if (!(fault instanceof Fault) || fault.kind === 'refused') throw fault;
     throw new Fault(`${fault.message} To repeat it safely: --id ${String(body.id)}`, fault.kind);
   }
 }

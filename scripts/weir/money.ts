@@ -6,8 +6,11 @@
 
 const microsPerDollar = 1_000_000;
 
-/** A million dollars: what one operation of the ledger may carry. */
-const dollarsDigitsMax = 7;
+/** What one operation of the ledger may carry: `ledgerAmountMicrosMax`, as a test says. */
+export const dollarsMax = 1_000_000;
+
+/** Said of what {@link microsOf} does not take. */
+export const amountWanted = `The amount is in dollars, from 0.000001 to ${dollarsMax}.`;
 
 /** Micro-USD as dollars: `1234567` → `1.234567`, `5000000` → `5.00`. At least two decimals. */
 export function dollars(micros: number): string {
@@ -18,10 +21,10 @@ export function dollars(micros: number): string {
   return `${micros < 0 ? '-' : ''}${whole}.${shown}`;
 }
 
-/** Dollars as micro-USD: `12.5` → `12500000`; `null` when it is no such amount. */
+/** Dollars as micro-USD: `12.5` → `12500000`; `null` when it is no such amount, or more than one operation may carry. */
 export function microsOf(text: string): number | null {
   const match = /^([0-9]+)(?:\.([0-9]{1,6}))?$/.exec(text);
   const [, whole = '', fraction = ''] = match ?? [];
-  if (match === null || whole.replace(/^0+/, '').length > dollarsDigitsMax) return null;
-  return Number(whole) * microsPerDollar + Number(fraction.padEnd(6, '0'));
+  const micros = Number(whole) * microsPerDollar + Number(fraction.padEnd(6, '0'));
+  return match === null || micros > dollarsMax * microsPerDollar ? null : micros;
 }

@@ -80,15 +80,17 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
     case 'invalid_value':
       return `must be one of ${issue.values.map(String).join(', ')}`;
     case 'too_big':
-      return `may have at most ${issue.maximum}${unitOf(issue.origin)}`;
+      return bounded('may', 'at most', issue.maximum, issue.origin);
     case 'too_small':
-      return `must have at least ${issue.minimum}${unitOf(issue.origin)}`;
+      return bounded('must', 'at least', issue.minimum, issue.origin);
     default:
       return 'is not valid';
   }
 }
 
-function unitOf(origin: string): string {
-  if (origin === 'string') return ' characters';
-  return origin === 'array' ? ' entries' : '';
+/** A text and a list have a size, a number is one. */
+function bounded(verb: string, sense: string, bound: number | bigint, origin: string): string {
+  if (origin === 'string') return `${verb} have ${sense} ${bound} characters`;
+  if (origin === 'array') return `${verb} have ${sense} ${bound} entries`;
+  return `${verb} be ${sense} ${bound}`;
 }

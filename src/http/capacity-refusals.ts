@@ -28,8 +28,10 @@ export const capacityRefusals: RefusalRows<CapacityCode> = {
         resetsAtMs === null
           ? 'A call a minute looks whether it is back.'
           : `It is expected back at ${new Date(resetsAtMs).toISOString()}.`
-      } Nothing was sent or charged. Try again later, use a key of your own${
-        alternatives.length === 0 ? '.' : ', or call one of the alternatives.'
+      } Nothing was sent or charged. ${
+        alternatives.length === 0
+          ? 'Try again later, or use a key of your own.'
+          : 'Try again later, use a key of your own, or call one of the alternatives.'
       }`,
     members: (r) => ({
       provider: r.provider,

@@ -76,6 +76,10 @@ describe('a command that is not understood', () => {
     [['topup'], 'It is: npm run weir -- topup USD'],
     [['topup', '0', '--tenant', 'ten_1'], 'The amount is in dollars'],
     [['topup', '1e9', '--tenant', 'ten_1'], 'The amount is in dollars'],
+    [
+      ['topup', '1000000.01', '--tenant', 'ten_1'],
+      'The amount is in dollars, from 0.000001 to 1000000.',
+    ],
     [['grant', '5', '--kind', 'purchased', '--tenant', 'ten_1'], '--kind is promotional or earned'],
     [['idempotency', 'resolve', 'idm_1', 'maybe'], 'Say settle'],
     [['idempotency', 'resolve', 'idm_1', 'settle', '--charge', 'x'], '--charge is in dollars'],
@@ -150,6 +154,14 @@ describe('a failure', () => {
       const id = /--id (\S+)/.exec(lost.err)?.[1] ?? '';
       expect(await lost.sent[0]?.json()).toMatchObject({ id, micros: 5_000_000 });
     }
+    const busy = await run(args, [problem(503, 'The ledger is busy', 'Try again.')]);
+    expect(busy.err).toContain('To repeat it safely: --id ');
+  });
+
+  it('of a top-up that was refused for good names no repeat, which would be refused as well', async () => {
+    const args = ['topup', '5', '--tenant', 'ten_1', '--id', 'used'];
+    const ran = await run(args, [problem(409, 'The id stands for another amount', 'Nothing.')]);
+    expect([ran.code, ran.err]).toEqual([1, 'The id stands for another amount: Nothing. (409)\n']);
   });
 });
 

@@ -1,5 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { denyRulesPerTenantMax, routesPerUpstreamMax } from '../../../src/base/limits';
+import {
+  denyRulesPerTenantMax,
+  routePriorityMax,
+  routesPerUpstreamMax,
+} from '../../../src/base/limits';
 import { type Api, db, makeApi, makeTenant, type Tenant, upstreamFields } from './harness';
 
 let api: Api;
@@ -69,6 +73,16 @@ describe('a route', () => {
     [{ suffix_mode: 'maybe' }, 'suffix_mode'],
   ])('with %j is refused', async (fields, path) => {
     expect(await route(fields)).toMatchObject({ status: 400, body: { errors: [{ path }] } });
+  });
+
+  it('is refused with what a number must be, and what a list must have', async () => {
+    const message = `may be at most ${routePriorityMax}`;
+    const errors = [
+      { path: 'methods', message: 'must have at least 1 entries' },
+      { path: 'priority', message },
+    ];
+    const refused = await route({ methods: [], priority: routePriorityMax + 1 });
+    expect(refused).toMatchObject({ status: 400, body: { errors } });
   });
 
   it('is one of a bounded number', async () => {

@@ -109,7 +109,12 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
       alternatives: [],
     },
     503,
-    { reason: 'quota', resets_at: resetsAt, alternatives: [] },
+    {
+      reason: 'quota',
+      resets_at: resetsAt,
+      alternatives: [],
+      detail: expect.stringMatching(/ Try again later, or use a key of your own\.$/),
+    },
   ],
   [
     { code: 'provider_rate_limited', provider: 'b', retryAfterMs: 20 },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { dollars, microsOf } from '../../../scripts/weir/money';
+import { dollars, dollarsMax, microsOf } from '../../../scripts/weir/money';
 import { oneLine, pairs, table } from '../../../scripts/weir/render';
+import { ledgerAmountMicrosMax } from '../../../src/base/limits-money';
 
 describe('dollars', () => {
   it.each([
@@ -35,6 +36,11 @@ describe('dollars', () => {
       expect(microsOf(text)).toBeNull();
     },
   );
+
+  it('are at most what one operation of the ledger may carry', () => {
+    expect(microsOf(String(dollarsMax))).toBe(ledgerAmountMicrosMax);
+    expect(microsOf(`${dollarsMax}.000001`)).toBeNull();
+  });
 
   it('are read back as they are written', () => {
     for (let micros = 0; micros < 3_000_000; micros += 7_919) {
