@@ -69,7 +69,7 @@ const headOf = (text: string): string =>
     ? text
     : copying.decode(new TextEncoder().encode(text.slice(0, evidenceBodyBytesMax)));
 
-const copying = new TextDecoder('utf-8', { ignoreBOM: true });
+const copying = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
 /** A row with what an aggregator made of the call: its own, or its parent's when the parent was never sent. */
 export const servedElsewhere = (row: CallRow, child: Child): CallRow => ({

@@ -255,7 +255,7 @@ describe('OrgLedger', () => {
         await stub.topUp('pay', 100);
         const claim = ['idm_a', 'prn_1', 'k', 'f'] as const;
         await stub.apply([], [['place', 'a', 60, 'key_1', null, null, claim]]);
-        await stub.openTask(open('a'));
+        await stub.openTask(submitted('a'));
         await stub.apply([['unknown', 'idm_a']], []);
         const how = kind === 'free' ? { kind } : { kind, chargeMicros: null };
         expect(await stub.resolveRecord('idm_a', how)).toEqual({
