@@ -24,15 +24,20 @@ interface Read {
   readonly value?: Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** The same of a stream that its owner has opened, and cancels. Each piece is read into what the one before has left of a buffer. */
+/**
+ * The same of a stream that its owner has opened, and cancels. Each piece is read into what the one before has left of a buffer; `length`,
+ * where one was promised, makes the first one no larger than it takes.
+ */
 export async function readBytes(
   reader: ReadableStreamBYOBReader,
   bytesMax: number,
+  length: number | null = null,
 ): Promise<Uint8Array | null> {
   const full: Uint8Array[] = [];
   let total = 0;
   let filled = 0;
-  let room = new Uint8Array(pumpChunkBytes);
+  // One byte more than was promised: the end is read into it.
+  let room = new Uint8Array(Math.min(pumpChunkBytes, (length ?? pumpChunkBytes) + 1));
   for (;;) {
     const read: Read = await reader.read(room);
     const { value } = read;
@@ -42,7 +47,7 @@ export async function readBytes(
     total += value.byteLength;
     if (total > bytesMax) return null;
     filled += value.byteLength;
-    if (filled < pumpChunkBytes) {
+    if (filled < value.buffer.byteLength) {
       room = new Uint8Array(value.buffer, filled);
     } else {
       full.push(new Uint8Array(value.buffer));
@@ -54,7 +59,7 @@ export async function readBytes(
 
 function joined(full: readonly Uint8Array[], last: Uint8Array): Uint8Array {
   if (full.length === 0) return last;
-  const out = new Uint8Array(full.length * pumpChunkBytes + last.byteLength);
+  const out = new Uint8Array(full.reduce((sum, piece) => sum + piece.byteLength, last.byteLength));
   let at = 0;
   for (const piece of [...full, last]) {
     out.set(piece, at);

@@ -109,7 +109,7 @@ async function readSentBody(
   const bytesMax = what === 'keyed_body' ? keyedBodyBytesMax : meteredBodyBytesMax;
   const tooLarge = err({ code: 'payload.too_large', bytesMax, what } as const);
   if ((call.declaredBytes ?? 0) > bytesMax) return tooLarge;
-  const bytes = await readAll(body, bytesMax, jsonBindingBodyWaitMs);
+  const bytes = await readAll(body, bytesMax, jsonBindingBodyWaitMs, call.declaredBytes);
   if (bytes === 'too_large') return tooLarge;
   if (bytes === 'broken' || bytes === 'late') return err({ code: 'request.body_incomplete' });
   return ok(bytes);

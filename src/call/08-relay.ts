@@ -87,7 +87,7 @@ async function bodyWithFields(call: GuardedCall, hold: Hold): Promise<Result<Uin
     call.sentBytes ??
     (body === null
       ? new Uint8Array()
-      : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs));
+      : await readAll(body, jsonBindingBodyBytesMax, jsonBindingBodyWaitMs, call.declaredBytes));
   if (bytes === 'too_large')
     return err({
       code: 'payload.too_large',

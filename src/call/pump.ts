@@ -8,17 +8,18 @@ import { pumpChunkBytes } from '../base/limits';
 import { readBytes } from '../base/read-within';
 import { ByteBuffer } from '../domain/pricing/byte-buffer';
 
-/** Reads a whole body within `bytesMax` bytes and `waitMs` milliseconds. Never throws. */
+/** Reads a whole body within `bytesMax` bytes and `waitMs` milliseconds; `length`: what was promised, where something was. Never throws. */
 export async function readAll(
   body: ReadableStream,
   bytesMax: number,
   waitMs: number,
+  length: number | null = null,
 ): Promise<Uint8Array | 'too_large' | 'broken' | 'late'> {
   const reader = body.getReader({ mode: 'byob' });
   const late = Promise.withResolvers<'late'>();
   const timer = setTimeout(() => late.resolve('late'), waitMs);
   try {
-    const read = await Promise.race([readBytes(reader, bytesMax), late.promise]);
+    const read = await Promise.race([readBytes(reader, bytesMax, length), late.promise]);
     if (read === 'late' || read === null) void reader.cancel().catch(() => undefined);
     return read ?? 'too_large';
   } catch {

@@ -76,4 +76,18 @@ describe('a body that comes byte by byte', () => {
     expect(await read(body)).toEqual(bytes('a'.repeat(pieces)));
     expect(seen.buffers.size).toBe(2);
   });
+
+  it.each([
+    [0, 0],
+    [10, 10],
+    [pumpChunkBytes, pumpChunkBytes],
+    // A promise that is not kept is no bound: `bytesMax` is.
+    [10, 3],
+    [10, 70_000],
+  ])('of %i promised bytes takes a buffer of no more, and %i that come', async (length, pieces) => {
+    const { body, seen } = drip(pieces);
+    expect(await readAll(body, 100_000, 60_000, length)).toEqual(bytes('a'.repeat(pieces)));
+    const [first] = seen.buffers;
+    expect(first?.byteLength).toBe(Math.min(pumpChunkBytes, length + 1));
+  });
 });
