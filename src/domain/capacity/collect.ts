@@ -207,6 +207,8 @@ function firstAt(document: unknown, path: string): unknown {
 
 /** Seconds of the year 5138, milliseconds of 1973: no vendor's reset is beyond either. */
 const millisecondsFrom = 100_000_000_000;
+/** The end of the year 9999, the last that RFC 3339 can write: microseconds, and what no `Date` holds, are no time. */
+const yearMsMax = 253_402_300_799_999;
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /** Epoch milliseconds of epoch seconds, of milliseconds, or of an RFC 3339 text; null for anything else: what is not told is not known. */
@@ -218,7 +220,7 @@ export function timeOf(value: unknown): number | null {
   const number = numberOf(value);
   if (number === undefined || number <= 0) return null;
   const ms = Math.trunc(number < millisecondsFrom ? number * 1000 : number);
-  return Number.isSafeInteger(ms) ? ms : null;
+  return ms <= yearMsMax ? ms : null;
 }
 
 function noteOf(value: unknown, secrets: readonly string[]): string | null {

@@ -204,6 +204,11 @@ describe('a time', () => {
     [-5, null],
     [Number.NaN, null],
     [1e300, null],
+    // The last millisecond that RFC 3339 can write; microseconds; what no date holds (the views and the 503 would throw).
+    [253_402_300_799_999, 253_402_300_799_999],
+    [253_402_300_800_000, null],
+    [1_900_000_000_000_000, null],
+    [9_000_000_000_000_000, null],
     [null, null],
     [undefined, null],
   ])('%j is %j', (value, expected) => {
