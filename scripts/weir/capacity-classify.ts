@@ -61,7 +61,8 @@ function answerOf(input: Input): Parameters<typeof judge>[0] {
     provider,
     status: Number(status),
     header: (name) => headers.get(name),
-    bodyHead: body === undefined ? null : fileText(body),
+    // The head that the road would read; of the request it looks through more, and cuts it itself.
+    bodyHead: body === undefined ? null : fileText(body).slice(0, capacityBodyHeadBytesMax),
     requestText: request === undefined ? '' : fileText(request),
     // A Retry-After counts from when the answer came.
     nowMs: recordedMs ?? Date.now(),
@@ -76,11 +77,9 @@ function headerOf(line: string): [string, string] {
   return [name, value];
 }
 
-/** The head that the road would read. */
 function fileText(file: string): string {
   try {
-    const bytes = readFileSync(file === '-' ? 0 : file).subarray(0, capacityBodyHeadBytesMax);
-    return new TextDecoder().decode(bytes);
+    return new TextDecoder().decode(readFileSync(file === '-' ? 0 : file));
   } catch {
     throw new Fault('There is no such file, or it cannot be read.', 'usage');
   }

@@ -39,6 +39,16 @@ const dry = JSON.stringify({
 });
 
 describe('capacity classify', () => {
+  it('looks for an echo as far into the request as the road does', async () => {
+    const said = 'You have reached your credit limit';
+    const request = JSON.stringify({ note: 'z'.repeat(40_000), company: said });
+    const { out } = await classify(
+      ...['--provider', 'lusha', '--status', '400'],
+      ...['--body', file(JSON.stringify({ message: said })), '--request', file(request)],
+    );
+    expect(out).toContain('unrecorded');
+  });
+
   it('says the signal, the row, the field and what it would do, and not the body', async () => {
     const { code, out, err } = await classify(
       '--provider',
