@@ -79,8 +79,8 @@ interface Run {
   readonly envelope: EnvelopeRequest;
   /** What the run may cost by the route's list price, micro-USD: held of the caller, reserved of the day's budget. */
   readonly estimateMicros: number;
-  /** Calls of the caller's key a UTC day; null: no cap, or the parent was counted. */
-  readonly callCap: number | null;
+  /** The parent was placed, and so counted. */
+  readonly isCounted: boolean;
   readonly ports: OverflowPorts;
   readonly background: Background;
 }
@@ -108,9 +108,9 @@ export async function overflow(
   if (envelope === null || key === null) return null;
   const results = resultsAsked(catalog.entry.endpoint.cost, requestFacts(call, catalog, null));
   const estimateMicros = routeEstimate(route, results);
-  // A call is counted once: only one whose account was known to be out has not been.
-  const callCap = trigger.kind === 'skip_direct' ? call.key.callCap : null;
-  const terms = { route, aggregator, key, envelope, estimateMicros, callCap };
+  // Only a call whose account was known to be out has not been placed.
+  const isCounted = trigger.kind !== 'skip_direct';
+  const terms = { route, aggregator, key, envelope, estimateMicros, isCounted };
   const run: Run = { call, catalog, ...terms, ports, background };
   if (!decision.isShadow && isTooDear(run)) return null;
   if (!decision.isShadow)
@@ -202,7 +202,7 @@ async function onHold(run: Run, money: Money): Promise<Child | null> {
 
 /** The child's own hold, never under the parent's id. null: the ledger says no. */
 async function placed(run: Run): Promise<Money | null> {
-  const { call, catalog, estimateMicros, callCap, ports, background } = run;
+  const { call, catalog, estimateMicros, isCounted, ports, background } = run;
   const key = readIdempotencyKey(call.headers.idempotencyKey);
   const holdId = newId('hld', call.startedAtMs);
   const claim = !key.ok || key.value === null ? null : await claimOf(call, key.value, holdId);
@@ -219,7 +219,9 @@ async function placed(run: Run): Promise<Money | null> {
     price: { kind: 'free' },
   });
   const { key: caller, tags } = call;
-  const op: PlaceOp = ['place', holdId, estimateMicros, caller.id, callCap, tags, claim];
+  const op: PlaceOp = isCounted
+    ? ['place', holdId, estimateMicros, caller.id, null, tags, claim, true]
+    : ['place', holdId, estimateMicros, caller.id, caller.callCap, tags, claim];
   const answer = await ports.desk.place(call.tenant.ledger, op, background);
   if (answer.outcome === 'placed') return money;
   money.refused();

@@ -25,7 +25,10 @@ function entryOf(state: LedgerState, { what, micros, pick, kind }: Wish, id: str
   if (what === 'top_up') return ['top_up', id, micros + 1];
   if (what === 'place') {
     const fits = state.availableMicros >= 0 ? micros % (state.availableMicros + 1) : null;
-    return fits === null ? null : ['place', id, fits, 'key_1', null, null];
+    if (fits === null) return null;
+    return pick % 4 === 0
+      ? ['place', id, fits, 'key_1', null, null, true]
+      : ['place', id, fits, 'key_1', null, null];
   }
   const open = [...state.open.values()];
   const hold = open[pick % Math.max(1, open.length)];

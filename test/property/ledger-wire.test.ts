@@ -19,6 +19,7 @@ const key = fc.constantFrom('key_a', 'key_b');
 
 const place: fc.Arbitrary<PlaceOp> = fc.oneof(
   fc.tuple(fc.constant('place' as const), id, micros, key, cap, tags, claim),
+  fc.tuple(fc.constant('place' as const), id, micros, key, cap, tags, claim, fc.constant(true)),
   fc.tuple(
     fc.constant('place' as const),
     id,

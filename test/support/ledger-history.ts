@@ -3,7 +3,13 @@
  * that one history can run on the object's own statements, in the real object and in the model.
  */
 import type { Budget, LedgerConfig } from '../../src/domain/ledger/config.ts';
-import type { EndOp, PlaceOp, RecordedAnswer, Tags } from '../../src/domain/ledger/operations.ts';
+import type {
+  Claim,
+  EndOp,
+  PlaceOp,
+  RecordedAnswer,
+  Tags,
+} from '../../src/domain/ledger/operations.ts';
 import type { Resolution } from '../../src/domain/ledger/views.ts';
 import type { OpenTask } from '../../src/domain/tasks/task.ts';
 
@@ -232,17 +238,20 @@ class Maker {
     const keyed = random.chance(30);
     const recordId = keyed ? `idm_${number}` : null;
     this.#holds.push({ value: { id, micros, recordId }, firstMs: this.#nowMs });
-    return [
+    const claim: Claim | null =
+      recordId === null
+        ? null
+        : [recordId, random.of(['p1', 'p2']), `k${random.below(3)}`, `f${random.below(2)}`];
+    const op = [
       'place',
       id,
       micros,
       random.of(['key_a', 'key_b']),
       random.chance(20) ? random.below(8) : null,
       this.#tags(),
-      recordId === null
-        ? null
-        : [recordId, random.of(['p1', 'p2']), `k${random.below(3)}`, `f${random.below(2)}`],
-    ];
+      claim,
+    ] as const;
+    return random.chance(15) ? [...op, true] : op;
   }
 
   /** A known id with another amount. */

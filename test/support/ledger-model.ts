@@ -44,6 +44,7 @@ interface ModelHold {
   readonly order: number;
   readonly keyId: string;
   readonly tags: Tags | null;
+  readonly isAgain: boolean;
   readonly record: ModelRecord | null;
   readonly coins: readonly Coin[];
   leaseUntilMs: number;
@@ -164,7 +165,7 @@ export class LedgerModel {
     return (dayOf(this.nowMs) + 1) * dayMs;
   }
 
-  #refusal([, , micros, keyId, callCap, tags]: PlaceOp): LedgerRefusal | null {
+  #refusal([, , micros, keyId, callCap, tags, , isAgain]: PlaceOp): LedgerRefusal | null {
     for (const { dimension, values } of this.#config.budgets) {
       const value = tagOf(tags, dimension);
       if (value !== undefined && values.some((v) => v.value === value && v.blocked)) {
@@ -180,19 +181,23 @@ export class LedgerModel {
       return { code: 'daily_cap', capMicros: cap, resetsAtMs: this.#midnight() };
     }
     const calls = this.holds.filter(
-      (h) => h.keyId === keyId && dayOf(h.placedAtMs) === dayOf(this.nowMs),
+      (h) => !h.isAgain && h.keyId === keyId && dayOf(h.placedAtMs) === dayOf(this.nowMs),
     );
-    if (callCap !== null && calls.length + 1 > callCap) {
+    if (callCap !== null && isAgain === undefined && calls.length + 1 > callCap) {
       return { code: 'key_call_cap', cap: callCap, resetsAtMs: this.#midnight() };
     }
     for (const budget of this.#config.budgets) {
-      const refusal = this.#overBudget(budget, tags, micros);
+      const refusal = this.#overBudget(budget, tags, { micros, isAgain: isAgain === true });
       if (refusal !== null) return refusal;
     }
     return null;
   }
 
-  #overBudget(budget: Budget, tags: Tags | null, micros: number): LedgerRefusal | null {
+  #overBudget(
+    budget: Budget,
+    tags: Tags | null,
+    { micros, isAgain }: { readonly micros: number; readonly isAgain: boolean },
+  ): LedgerRefusal | null {
     const { dimension, window } = budget;
     const value = tagOf(tags, dimension);
     if (value === undefined) return null;
@@ -201,12 +206,12 @@ export class LedgerModel {
       tagOf(of.tags, dimension) === value &&
       of.order >= since &&
       (window === 'total' || dayOf(atMs) === dayOf(this.nowMs));
-    const calls = this.holds.filter((h) => counts(h, h.placedAtMs)).length;
+    const calls = this.holds.filter((h) => !h.isAgain && counts(h, h.placedAtMs)).length;
     const spent = sum(this.charges.filter((c) => counts(c, c.atMs)).map((c) => c.micros));
     const mine = this.open().filter((h) => tagOf(h.tags, dimension) === value);
     const own = budget.values.find((v) => v.value === value) ?? budget;
     const resetsAtMs = window === 'day' ? this.#midnight() : null;
-    if (own.callsMax !== null && calls + 1 > own.callsMax) {
+    if (own.callsMax !== null && !isAgain && calls + 1 > own.callsMax) {
       return { code: 'tag_call_cap', dimension, value, resetsAtMs };
     }
     const spend = spent + sum(mine.map((h) => h.micros)) + micros;
@@ -224,7 +229,7 @@ export class LedgerModel {
   }
 
   place(op: PlaceOp): PlaceAnswer {
-    const [, id, micros, keyId, , tags, claim] = op;
+    const [, id, micros, keyId, , tags, claim, isAgain] = op;
     const known = this.holds.find((hold) => hold.id === id);
     if (known !== undefined) {
       if (known.micros !== micros) return { outcome: 'id_conflict' };
@@ -243,6 +248,7 @@ export class LedgerModel {
       order: this.#events,
       keyId,
       tags,
+      isAgain: isAgain === true,
       record: claim === null ? null : this.#claim(claim, id, leaseUntilMs),
       coins,
       leaseUntilMs,

@@ -47,6 +47,18 @@ export const mutants: readonly Mutant[] = [
     replace: '(tally.callsToday.get(keyId) ?? 0) <= cap',
   },
   {
+    name: 'a further hold of a call counts as a call',
+    file: transitions,
+    find: 'isAgain === true ? 0 : 1',
+    replace: '1',
+  },
+  {
+    name: 'a tag budget is asked for a call that it has counted',
+    file: caps,
+    find: 'callsMax !== null && !call.isAgain',
+    replace: 'callsMax !== null',
+  },
+  {
     name: 'a tag budget forgets open holds',
     file: caps,
     find: 'settledMicros + heldMicros + call.amountMicros',

@@ -21,13 +21,13 @@ export interface Books {
 
 /** The first reason why a call may not be placed; `null` when it may. */
 export function judgeCaps(books: Books, op: PlaceOp): LedgerRefusal | null {
-  const [, , amountMicros, keyId, callCap, tags] = op;
+  const [, , amountMicros, keyId, callCap, tags, , isAgain] = op;
   return (
     blockedTag(books, tags) ??
     balance(books, amountMicros) ??
     dailyCap(books, amountMicros) ??
-    keyCalls(books, keyId, callCap) ??
-    budgets(books, tags, amountMicros)
+    keyCalls(books, keyId, isAgain === true ? null : callCap) ??
+    budgets(books, tags, { amountMicros, isAgain: isAgain === true })
   );
 }
 
@@ -60,12 +60,19 @@ function keyCalls({ tally }: Books, keyId: string, cap: number | null): LedgerRe
   return { code: 'key_call_cap', cap, resetsAtMs: tally.endsAtMs };
 }
 
-function budgets({ tally }: Books, tags: Tags | null, amountMicros: number): LedgerRefusal | null {
+/** What a call takes of a budget. */
+interface Taking {
+  readonly amountMicros: number;
+  /** It is among the calls already. */
+  readonly isAgain: boolean;
+}
+
+function budgets({ tally }: Books, tags: Tags | null, taking: Taking): LedgerRefusal | null {
   if (tags === null) return null;
   for (const counters of tally.budgets) {
     const value = tagValue(tags, counters.budget.dimension);
     if (value === null) continue;
-    const refusal = judgeValue(counters, { value, amountMicros, dayEndsAtMs: tally.endsAtMs });
+    const refusal = judgeValue(counters, { value, ...taking, dayEndsAtMs: tally.endsAtMs });
     if (refusal !== null) return refusal;
   }
   return null;
@@ -75,7 +82,7 @@ const untouched: Readonly<Counter> = { settledMicros: 0, heldMicros: 0, calls: 0
 
 function judgeValue(
   { budget, values }: BudgetCounters,
-  call: { value: string; amountMicros: number; dayEndsAtMs: number },
+  call: Taking & { readonly value: string; readonly dayEndsAtMs: number },
 ): LedgerRefusal | null {
   const { dimension } = budget;
   const { value } = call;
@@ -86,7 +93,7 @@ function judgeValue(
   const { settledMicros, heldMicros, calls } = used ?? untouched;
   const { spendMaxMicros, callsMax } = budget.values.find((r) => r.value === value) ?? budget;
   const resetsAtMs = budget.window === 'day' ? call.dayEndsAtMs : null;
-  if (callsMax !== null && calls >= callsMax) {
+  if (callsMax !== null && !call.isAgain && calls >= callsMax) {
     return { code: 'tag_call_cap', dimension, value, resetsAtMs };
   }
   const spendMicros = settledMicros + heldMicros + call.amountMicros;

@@ -26,7 +26,7 @@ export type Claim = readonly [recordId: string, scope: string, key: string, fing
 
 /**
  * Reserves `amountMicros` before a send. `keyId` is whose calls are counted, `callCap` that key's
- * calls per UTC day (`null`: no cap).
+ * calls per UTC day (`null`: no cap). `isAgain`: the call was counted by an earlier hold.
  */
 export type PlaceOp = readonly [
   op: 'place',
@@ -36,6 +36,7 @@ export type PlaceOp = readonly [
   callCap: number | null,
   tags: Tags | null,
   claim: Claim | null,
+  isAgain?: true,
 ];
 
 /** An answer that a later call with the same key gets. Exactly one of `body` and `bodyRef`. */
@@ -167,12 +168,13 @@ export const isLedgerId = (text: string): boolean =>
 
 /** The field of a `place` that breaks the contract; `null` when none does. */
 export function placeFault(op: PlaceOp): string | null {
-  const [, holdId, amountMicros, keyId, callCap, tags, claim] = op;
+  const [, holdId, amountMicros, keyId, callCap, tags, claim, isAgain] = op;
   if (!isLedgerId(holdId)) return 'holdId';
   if (!isAmount(amountMicros)) return 'amountMicros';
   if (!isLedgerId(keyId)) return 'keyId';
   if (callCap !== null && !(Number.isSafeInteger(callCap) && callCap >= 0)) return 'callCap';
   if (tags !== null && !areTags(tags)) return 'tags';
+  if (isAgain !== undefined && isAgain !== true) return 'isAgain';
   return claim === null || isClaim(claim) ? null : 'claim';
 }
 

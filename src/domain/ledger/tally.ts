@@ -1,7 +1,7 @@
 /**
  * Tally: what was spent and called today, per key and per budgeted tag value.
  * Promises: a day is a UTC day of the object's clock and ends for everything at once; open holds
- * count whichever day they were placed on; a call counts when it is placed and stays counted.
+ * count whichever day they were placed on; a call counts when it is placed, once, and stays counted.
  * Must never: count a refused call. Pure. Called by `transitions.ts`; judged by `caps.ts`.
  */
 import type { Budget } from './config';
@@ -56,11 +56,12 @@ export class Tally {
     return (this.day + 1) * dayMs;
   }
 
-  place(keyId: string, hold: Counted): void {
-    this.callsToday.set(keyId, (this.callsToday.get(keyId) ?? 0) + 1);
+  /** `calls`: 0 for a further hold of a call that is counted. */
+  place(keyId: string, hold: Counted, calls: 0 | 1): void {
+    if (calls > 0) this.callsToday.set(keyId, (this.callsToday.get(keyId) ?? 0) + calls);
     this.each(hold.tags, (counter) => {
       counter.heldMicros += hold.amountMicros;
-      counter.calls += 1;
+      counter.calls += calls;
     });
   }
 

@@ -185,12 +185,17 @@ describe('what a run may cost', () => {
 
 describe('a key with a call cap', () => {
   it.each([
-    ['was counted with the parent', broke, null],
-    ['was counted with the parent that our window refused', { kind: 'window' }, null],
-    ['is counted with the child when nothing was placed before', { kind: 'skip_direct' }, 3],
-  ] as const)('%s', async (_, trigger, cap) => {
+    ['was counted with the parent', broke, [null, true]],
+    ['was counted with the parent that our window refused', { kind: 'window' }, [null, true]],
+    [
+      'is counted with the child when nothing was placed before',
+      { kind: 'skip_direct' },
+      [3, undefined],
+    ],
+  ] as const)('%s', async (_, trigger, expected) => {
     const { desk } = await run({ trigger, callCap: 3 });
-    expect(desk.places[0]?.[4]).toBe(cap);
+    const [placed] = desk.places;
+    expect([placed?.[4], placed?.[7]]).toEqual(expected);
   });
 
   it('that has used it up sends nothing past an account that is out', async () => {

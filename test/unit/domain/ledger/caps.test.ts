@@ -116,6 +116,20 @@ describe('judgeCaps', () => {
     expect(judgeCaps(state, op)).toEqual(refusal);
   });
 
+  it('counts a call once, however many holds it had', () => {
+    const tags = ['team', 'a'];
+    const state = books({ budgets: [budget({ callsMax: 1 })] }, held(0, tags));
+    const again: PlaceOp = ['place', 'hld_again', 5, 'key_1', 1, tags, null, true];
+    expect(judgeCaps(state, again)).toBeNull();
+    applyOp(state, ['place', 'hld_again', 5, 'key_1', tags, null, true], noonMs);
+    expect(judgeCaps(state, call(1, null, 1))).toMatchObject({ code: 'key_call_cap' });
+    expect(judgeCaps(state, call(1, null, 2))).toBeNull();
+    expect(judgeCaps(state, call(1, tags))).toMatchObject({ code: 'tag_call_cap' });
+    const fuller = books({ budgets: [budget({ callsMax: 2 })] }, held(0, tags));
+    applyOp(fuller, ['place', 'hld_again', 5, 'key_1', tags, null, true], noonMs);
+    expect(judgeCaps(fuller, call(1, tags))).toBeNull();
+  });
+
   it('keeps what a budget counted when its limit changes; a new one counts open holds', () => {
     const state = books(
       { budgets: [budget({ spendMaxMicros: 50 })] },
