@@ -3,7 +3,7 @@
  * its upstream's port may change.
  * Promises: idempotent; a demo that the database no longer knows is made anew. Called by start.
  */
-import type { DevEnv } from './dev-env.ts';
+import { type DevEnv, operatorKeyOf } from './dev-env.ts';
 import { type ApiRequest, callManagement, must, textField } from './management.ts';
 
 /** Where the gateway is and what is known already. */
@@ -79,7 +79,7 @@ function poster({
   port,
   env,
 }: DemoNeeds): (path: string, body: object) => Promise<Record<string, unknown>> {
-  const { OPERATOR_KEY: key = '' } = env;
+  const key = operatorKeyOf(env);
   return (path, body) =>
     must({ port, key, method: 'POST', path: `/api/v1${path}`, body } satisfies ApiRequest);
 }

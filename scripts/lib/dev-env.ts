@@ -31,6 +31,10 @@ export function loadDevEnv(file: string): DevEnv {
   return env;
 }
 
+/** The key to act with: during a rotation there are two, the new one first. */
+export const operatorKeyOf = ({ OPERATOR_KEY: keys = '' }: DevEnv): string =>
+  keys.split(',')[0]?.trim() ?? '';
+
 /** Writes the whole file. */
 export function saveDevEnv(file: string, env: DevEnv): void {
   const lines = Object.entries(env).map(([name, value]) => `${name}=${value}`);

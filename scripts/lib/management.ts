@@ -53,15 +53,20 @@ export async function must(request: ApiRequest): Promise<Record<string, unknown>
   throw new Error(`${request.method} ${request.path}: ${status} ${JSON.stringify(body)}`);
 }
 
-/** Whether the gateway on this loopback port knows our operator key, which no other Weir does. */
-export async function isOurs(port: number, operatorKey: string): Promise<boolean> {
+/**
+ * Whether the gateway on this loopback port knows one of our operator keys, which no other Weir does. There are two during a rotation,
+ * and the gateway may have been started with the older one alone.
+ */
+export async function isOurs(port: number, operatorKeys: string): Promise<boolean> {
+  for (const key of operatorKeys.split(',').map((each) => each.trim())) {
+    if (key !== '' && (await knows(port, key))) return true;
+  }
+  return false;
+}
+
+async function knows(port: number, key: string): Promise<boolean> {
   try {
-    const { status } = await callManagement({
-      port,
-      key: operatorKey,
-      method: 'GET',
-      path: '/api/v1/tenants',
-    });
+    const { status } = await callManagement({ port, key, method: 'GET', path: '/api/v1/tenants' });
     return status === 200;
   } catch {
     return false;

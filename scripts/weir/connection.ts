@@ -35,7 +35,7 @@ export function connect({ url, env, prefers }: ConnectionSources): Connection {
   const base = baseOf(named ?? `http://127.0.0.1:${local.LAST_PORT ?? '8787'}`);
   const ownKeys = { access: given(env.WEIR_KEY), operator: given(firstOf(env.OPERATOR_KEY)) };
   const isSet = ownKeys.access !== undefined || ownKeys.operator !== undefined;
-  const demoKeys = { access: local.DEMO_KEY, operator: local.OPERATOR_KEY };
+  const demoKeys = { access: local.DEMO_KEY, operator: firstOf(local.OPERATOR_KEY) };
   const keys = isSet || named !== undefined ? ownKeys : demoKeys;
   const isWanted = prefers === 'operator' && keys.operator !== undefined;
   const isOperator = isWanted || keys.access === undefined;

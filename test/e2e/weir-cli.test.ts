@@ -183,7 +183,7 @@ describe('after npm start', () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-cli-'));
   writeFileSync(
     join(folder, 'dev.env'),
-    '# local\nOPERATOR_KEY=op_local\nDEMO_KEY=wk_demo\nDEMO_TENANT=ten_demo\nLAST_PORT=9123\n',
+    '# local\nOPERATOR_KEY=op_local,op_older\nDEMO_KEY=wk_demo\nDEMO_TENANT=ten_demo\nLAST_PORT=9123\n',
   );
   afterAll(() => rmSync(folder, { recursive: true }));
   const local = (args: readonly string[], env: Record<string, string> = {}) =>

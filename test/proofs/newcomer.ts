@@ -4,7 +4,7 @@
  * present working copy on an empty state folder. Everything after that is the same: real npm, the
  * printed line in a real shell.
  */
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { callManagement } from '../../scripts/lib/management.ts';
@@ -189,6 +189,26 @@ const storyRows = (it: Newcomer): Row[] => [
       );
       await pasteCurl(it.curlLine);
       return lines[0];
+    },
+  },
+  {
+    name: 'a second operator key in dev.env: the running gateway is still known as ours, and it starts with both',
+    async run() {
+      const file = join(it.state, 'dev.env');
+      const rotated = readFileSync(file, 'utf8').replace(
+        /^OPERATOR_KEY=/m,
+        `OPERATOR_KEY=op_${'n'.repeat(48)},`,
+      );
+      writeFileSync(file, rotated);
+      const second = await runCommand('npm', ['run', '-s', 'ledger:audit'], {
+        cwd: it.home,
+        env: it.env,
+      });
+      same(second.code, 1, 'exit code of an audit of data in use');
+      holds(second.stderr.includes('A Weir runs on'), second.stderr);
+      await it.stop();
+      same(await it.start(startTimeoutMs), it.curlLine, 'the curl line');
+      await pasteCurl(it.curlLine);
     },
   },
   {
