@@ -64,6 +64,15 @@ async function checkFree({ port, state }: Choice, env: DevEnv): Promise<void> {
   );
 }
 
+function readEnv({ state }: Choice, file: string): DevEnv {
+  try {
+    return loadDevEnv(file);
+  } catch (fault) {
+    const code = fault instanceof Error && 'code' in fault ? String(fault.code) : 'no file';
+    throw new StartError(`${state}/ cannot be used as a folder (${code}): set WEIR_STATE.`);
+  }
+}
+
 /**
  * Keeps the vendor's port over restarts, so that the registered upstream stays right; takes another
  * when it is gone.
@@ -93,7 +102,7 @@ function workerBindings(env: DevEnv, port: number, vendor: Vendor): Record<strin
 async function start(choice: Choice): Promise<void> {
   const { port, state } = choice;
   const envFile = `${state}/dev.env`;
-  const env = loadDevEnv(envFile);
+  const env = readEnv(choice, envFile);
   await checkFree(choice, env);
   const [{ path: bundle }, vendor] = await Promise.all([bundleWorker(), startDemoVendor(env)]);
   const facts: DevEnv = { ...env, LAST_PORT: String(port), DEMO_PORT: String(vendor.port) };
@@ -106,9 +115,9 @@ async function start(choice: Choice): Promise<void> {
   });
   stopOnSignal(workerd, vendor, state);
   await migrate(await workerd.db());
-  await fillCatalog(workerd);
   if (!(await isOurs(port, env.OPERATOR_KEY ?? '')))
     throw new StartError('The gateway refuses this environment; its line above says why.');
+  await fillCatalog(workerd);
   const demo: DevEnv = { ...facts, ...(await ensureDemo({ port, vendorPort: vendor.port, env })) };
   saveDevEnv(envFile, demo);
   console.log(banner({ port, envFile, key: demo.DEMO_KEY ?? '', vendor }));
@@ -118,8 +127,13 @@ async function start(choice: Choice): Promise<void> {
 async function fillCatalog(workerd: Workerd): Promise<void> {
   resolveSrcModules();
   const { fillEmpty } = await import('./lib/catalog/main.ts');
-  const { databaseOver } = await import('./lib/catalog/database.ts');
-  await fillEmpty(databaseOver(await workerd.db(), 'local'), 'catalog');
+  const { CatalogError, databaseOver } = await import('./lib/catalog/database.ts');
+  try {
+    await fillEmpty(databaseOver(await workerd.db(), 'local'), 'catalog');
+  } catch (fault) {
+    if (!(fault instanceof CatalogError)) throw fault;
+    throw new StartError(`${fault.message}\nThe starter catalog was not filled in.`);
+  }
 }
 
 /** Ctrl-C reaches us twice: from the terminal and through run.mjs. */

@@ -172,6 +172,25 @@ const storyRows = (it: Newcomer): Row[] => [
     },
   },
   {
+    name: 'a folder that is none, a setting that cannot be used: sentences, no stack',
+    async run() {
+      const [port = 0] = await freePorts(1);
+      const fresh = { ...it.env, PORT: String(port), WEIR_STATE: join(it.folder, 'other') };
+      const start = (env: object) =>
+        runCommand('npm', ['start'], { cwd: it.home, env: { ...fresh, ...env } });
+      const file = join(it.home, 'package.json');
+      const inFile = await start({ WEIR_STATE: file });
+      const unusable = await start({ WEIR_EGRESS_ALLOW: 'nonsense' });
+      for (const { code, stdout, stderr } of [inFile, unusable]) {
+        same(code, 1, 'exit code');
+        holds(!/^ +at /m.test(stdout + stderr), `a stack: ${stderr}`);
+      }
+      holds(inFile.stderr.includes('cannot be used as a folder'), inFile.stderr);
+      holds(unusable.stdout.includes('EGRESS_ALLOW: entry'), unusable.stdout);
+      holds(unusable.stderr.includes('refuses this environment'), unusable.stderr);
+    },
+  },
+  {
     name: 'a taken port is one sentence that names the port and --port, exit 1',
     async run() {
       const { code, stdout, stderr } = await runCommand('npm', ['start'], {
