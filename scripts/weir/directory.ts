@@ -44,10 +44,10 @@ export const calls: Command = {
   ...defaults,
   name: 'calls',
   isList: true,
-  summary: 'Finished calls, oldest first',
+  summary: 'Finished calls, newest first',
   examples: ['npm run weir -- calls --all', 'npm run weir -- calls --json'],
   async run(client, { limit }) {
-    const found = await client.list('/calls', {}, limit);
+    const found = await client.list('/calls', { order: 'newest' }, limit);
     return shownList(found, callColumns, 'No call yet.');
   },
 };

@@ -6,6 +6,8 @@ import * as z from 'zod/mini';
 import { err, ok } from '../base/result';
 import { callRowId } from '../domain/overflow/child';
 import type { CallRow } from '../ports/evidence';
+import type { Page } from '../ports/store';
+import { invalid } from './body';
 import { time, timeText } from './fields';
 import { answering, type Operation, telling } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
@@ -82,16 +84,18 @@ export const callOperations: readonly Operation[] = [
     method: 'GET',
     path: '/calls',
     permission: 'call:read',
-    summary: 'List calls, oldest first',
-    query: pageQuery,
+    summary: 'List calls, oldest first unless asked otherwise',
+    query: { ...pageQuery, order: { description: 'oldest (the default) or newest first.' } },
     answer: pageOf(callAnswer),
-    handle: (call) =>
-      listed(
-        call,
-        callRowId,
-        (page) => call.services.store.calls.list(call.tenantId, page),
-        toWire,
-      ),
+    async handle(call) {
+      const { calls } = call.services.store;
+      const order = call.facts.query.get('order') ?? 'oldest';
+      if (order !== 'oldest' && order !== 'newest')
+        return err(invalid({ path: 'order', message: 'must be oldest or newest' }));
+      const read = (page: Page) =>
+        order === 'oldest' ? calls.list(call.tenantId, page) : calls.newest(call.tenantId, page);
+      return listed(call, callRowId, read, toWire);
+    },
   }),
   answering({
     method: 'GET',

@@ -115,6 +115,12 @@ export interface Reads<R> {
   list(tenantId: string, page: Page): Stored<readonly R[]>;
 }
 
+/** Reads of calls, whose newest matter most. */
+export interface CallReads extends Reads<CallRow> {
+  /** The newest first; `after` is the row before the page, so its rows are older. */
+  newest(tenantId: string, page: Page): Stored<readonly CallRow[]>;
+}
+
 /**
  * Reads and writes of one resource. `replace` writes every column that may change; ids and owners
  * never do.
@@ -262,7 +268,7 @@ export interface Store {
   readonly upstreams: UpstreamStore;
   readonly routes: RouteStore;
   readonly denyRules: DenyRuleStore;
-  readonly calls: Reads<CallRow>;
+  readonly calls: CallReads;
   readonly ledgerLog: LedgerLogStore;
   readonly catalog: CatalogStore;
 }

@@ -67,6 +67,29 @@ describe('a call', () => {
     expect([await costOf(free), await costOf(own)]).toEqual([0, null]);
   });
 
+  it('is among the newest, page by page, as among the oldest', async () => {
+    const tenant = await makeTenant(api);
+    const rows = Array.from({ length: 5 }, (_, at) =>
+      row(tenant.id, { startedAtMs: startMs + at }),
+    );
+    await sink.write(rows);
+    const ids = rows.map(({ id }) => id).sort();
+    const paged = async (order: string) => {
+      const seen: string[] = [];
+      for (let cursor = ''; ; ) {
+        const path = `/calls?limit=2&order=${order}${cursor}`;
+        const page = await api.made('GET', path, undefined, tenant.token);
+        seen.push(...page.data.map(({ id }: { id: string }) => id));
+        if (page.next_cursor === null) return seen;
+        cursor = `&cursor=${encodeURIComponent(page.next_cursor)}`;
+      }
+    };
+    expect(await paged('oldest')).toEqual(ids);
+    expect(await paged('newest')).toEqual(ids.toReversed());
+    const odd = await api.send('GET', '/calls?order=random', { key: tenant.token });
+    expect(odd).toMatchObject({ status: 400, body: { errors: [{ path: 'order' }] } });
+  });
+
   it('that is written twice is there once', async () => {
     const tenant = await makeTenant(api);
     const written = row(tenant.id, { costMicros: 7 });

@@ -1,9 +1,8 @@
 /** The reporting copy of calls, read only. Called by `store.ts`. */
-import { and, eq } from 'drizzle-orm';
-import type { CallRow } from '../../../ports/evidence';
-import type { Reads } from '../../../ports/store';
+import { and, desc, eq } from 'drizzle-orm';
+import type { CallReads } from '../../../ports/store';
 import { calls } from '../schema';
-import { behind, type Db, one, stored } from './statements';
+import { before, behind, type Db, one, stored } from './statements';
 
 const columns = {
   id: calls.id,
@@ -34,7 +33,7 @@ const columns = {
 };
 
 /** The calls of one database. */
-export function callStore(db: Db): Reads<CallRow> {
+export function callStore(db: Db): CallReads {
   const ofTenant = (tenantId: string) => eq(calls.tenantId, tenantId);
   return {
     get(tenantId, id) {
@@ -45,6 +44,12 @@ export function callStore(db: Db): Reads<CallRow> {
       const scope = and(ofTenant(tenantId), behind(calls.id, page));
       return stored(
         db.select(columns).from(calls).where(scope).orderBy(calls.id).limit(page.limit),
+      );
+    },
+    newest(tenantId, page) {
+      const scope = and(ofTenant(tenantId), before(calls.id, page));
+      return stored(
+        db.select(columns).from(calls).where(scope).orderBy(desc(calls.id)).limit(page.limit),
       );
     },
   };

@@ -37,6 +37,10 @@ export const raise = (db: Db, tenantId: string) =>
 export const behind = (id: SQLiteColumn, page: Page): SQL | undefined =>
   page.after === null ? undefined : sql`${id} > ${page.after}`;
 
+/** The same of a list that runs backwards. */
+export const before = (id: SQLiteColumn, page: Page): SQL | undefined =>
+  page.after === null ? undefined : sql`${id} < ${page.after}`;
+
 /** Membership in a list of any length as one bound parameter (D1 binds 100 at most). */
 export const among = (column: SQLiteColumn, values: readonly string[]): SQL =>
   sql`${column} in (select value from json_each(${JSON.stringify(values)}))`;
