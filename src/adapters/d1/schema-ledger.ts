@@ -5,7 +5,7 @@
  */
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
-/** Every ledger that money was ever put into, and how far its log is copied. Written by `journal.ts`. */
+/** Every ledger that money was ever put into or that counts the calls of a key, and how far its log is copied. Written by `journal.ts` and `store/`. */
 export const ledgers = sqliteTable(
   'ledgers',
   {

@@ -323,6 +323,28 @@ describe('what the road reads with a key', () => {
 });
 
 describe('a call cap', () => {
+  const known = async (tenantId: string) => {
+    const row = db.prepare('select home_region from ledgers where tenant_id = ?').bind(tenantId);
+    return (await row.first<{ home_region: string | null }>()) ?? null;
+  };
+
+  it('makes the ledger that counts known to the journal, when its key is made, changed or paid for elsewhere', async () => {
+    const body = { name: 'payer', home_region: 'weur' };
+    const payer = await api.made('POST', '/tenants', body);
+    const tenant = await makeTenant(api, { parentId: payer.id });
+    const free = await makeKey(api, tenant.id, 'member');
+    expect(await known(tenant.id)).toBeNull();
+    const cap = { name: 'key', daily_call_cap: 7 };
+    await api.made('PUT', tenant.at(`/keys/${free.keyId}`), cap);
+    expect(await known(tenant.id)).toEqual({ home_region: null });
+    expect(await known(payer.id)).toBeNull();
+    await put(tenant, { ledger_tenant_id: payer.id });
+    expect(await known(payer.id)).toEqual({ home_region: 'weur' });
+    const other = await makeTenant(api);
+    await makeKey(api, other.id, 'member', { daily_call_cap: 7 });
+    expect(await known(other.id)).toEqual({ home_region: null });
+  });
+
   it('is shown, and binds what its key may give', async () => {
     const tenant = await makeTenant(api);
     const capped = await makeKey(api, tenant.id, 'owner', { daily_call_cap: 7 });

@@ -6,7 +6,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { KeyStore } from '../../../ports/store';
 import { tokenHash } from '../../vault/token-check';
 import { accessKeys } from '../schema';
-import { behind, changed, type Db, done, one, raise, stored } from './statements';
+import { behind, changed, type Db, done, knowCounting, one, raise, stored } from './statements';
 
 const columns = {
   id: accessKeys.id,
@@ -38,7 +38,8 @@ export function keyStore(db: Db): KeyStore {
     },
     async insert(row, token) {
       const write = db.insert(accessKeys).values({ ...row, sha256: await tokenHash(token) });
-      return done(db.batch([write, raise(db, row.tenantId)]));
+      const counting = knowCounting(db, row.tenantId, row.createdAt);
+      return done(db.batch([write, raise(db, row.tenantId), counting]));
     },
     replace(row) {
       const { name, permissions, upstreamAccess, projectAccess } = row;
@@ -49,7 +50,8 @@ export function keyStore(db: Db): KeyStore {
         .set({ name, ...lists, dailyCallCap, expiresAt, updatedAt })
         .where(its(row.tenantId, row.id))
         .returning({ id: accessKeys.id });
-      return changed(db.batch([write, raise(db, row.tenantId)]));
+      const counting = knowCounting(db, row.tenantId, updatedAt);
+      return changed(db.batch([write, raise(db, row.tenantId), counting]));
     },
     revoke(tenantId, id, nowMs) {
       const revokedAt = sql`coalesce(${accessKeys.revokedAt}, ${nowMs})`;

@@ -13,7 +13,8 @@ import { err, ok } from '../../../base/result';
 import type { Refusal } from '../../../domain/refusal';
 import type { Page, Stored } from '../../../ports/store';
 import { report } from '../../telemetry/report';
-import { tenants } from '../schema';
+import { accessKeys, tenants } from '../schema';
+import { ledgers } from '../schema-ledger';
 
 export type Db = DrizzleD1Database<Record<string, never>>;
 
@@ -32,6 +33,23 @@ export const raise = (db: Db, tenantId: string) =>
     .update(tenants)
     .set({ configVersion: sql`${tenants.configVersion} + 1` })
     .where(eq(tenants.id, tenantId));
+
+/**
+ * Makes the ledger that pays for a tenant known to the journal job when a key of the tenant has a
+ * call cap: its calls are logged there, money or not, and a log that nobody copies is never cut.
+ * Goes into the same batch as the write.
+ */
+export const knowCounting = (db: Db, tenantId: string, nowMs: number) =>
+  db
+    .insert(ledgers)
+    .select(
+      // Every column of the table, in its order: drizzle names them all.
+      sql`select payer.id, payer.home_region, 0, 0, null, ${nowMs}
+        from ${tenants} as own join ${tenants} as payer on payer.id = own.ledger_tenant_id
+        where own.id = ${tenantId} and exists (select 1 from ${accessKeys} as capped
+          where capped.tenant_id = own.id and capped.daily_call_cap is not null)`,
+    )
+    .onConflictDoNothing();
 
 /** The rows behind a cursor. */
 export const behind = (id: SQLiteColumn, page: Page): SQL | undefined =>

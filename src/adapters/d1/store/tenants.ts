@@ -7,7 +7,7 @@ import { tenantDepthMax } from '../../../base/limits';
 import { ok } from '../../../base/result';
 import type { TenantRecord, TenantStore } from '../../../ports/store';
 import { tenantDataKeys, tenants } from '../schema';
-import { behind, changed, type Db, done, one, raise, stored } from './statements';
+import { behind, changed, type Db, done, knowCounting, one, raise, stored } from './statements';
 
 const columns = {
   id: tenants.id,
@@ -44,7 +44,10 @@ export function tenantStore(db: Db): TenantStore {
           .limit(page.limit),
       ),
     insert: (row) => done(db.insert(tenants).values(row)),
-    replace: (row) => changed(db.batch([replaced(db, row), raise(db, row.id)])),
+    replace: (row) => {
+      const counting = knowCounting(db, row.id, row.updatedAt);
+      return changed(db.batch([replaced(db, row), raise(db, row.id), counting]));
+    },
     raiseLimits: (tenantId, atLeast) => one(raisedLimits(db, tenantId, atLeast)),
     remove: (tenantId) => removed(db, tenantId),
   };
