@@ -145,12 +145,24 @@ function memberOf(value: unknown, name: string): unknown {
  * The value of a JSON text in bytes: strict UTF-8, no byte order mark. Repeated names are the
  * vendor's affair here: the last one counts, as for every client.
  */
-export function readJson(bytes: Uint8Array): Result<unknown, JsonFault> {
+export const readJson = (bytes: Uint8Array): Result<unknown, JsonFault> => parsedOf(bytes);
+
+/** The same, but a whole number that no double holds (an id of 64 bits) is the text of its digits, not another number. */
+export const readJsonExactly = (bytes: Uint8Array): Result<unknown, JsonFault> =>
+  parsedOf(bytes, exactly);
+
+function exactly(_: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? '';
+  return /^-?[0-9]+$/.test(source) ? source : value;
+}
+
+function parsedOf(bytes: Uint8Array, reviver?: typeof exactly): Result<unknown, JsonFault> {
   const text = decodeUtf8(bytes);
   if (!text.ok) return text;
   if (text.value.trim() === '') return err('empty');
   try {
-    const value: unknown = JSON.parse(text.value);
+    const value: unknown = JSON.parse(text.value, reviver);
     return ok(value);
   } catch {
     return err('syntax');

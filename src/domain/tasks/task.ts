@@ -5,7 +5,7 @@
  * when that says nothing; a failure costs what the vendor reports for it, else nothing. Must never: look at a clock. Pure.
  * Called by stages 06 and 09, `jobs/task-polls.ts` and the ledger object.
  */
-import { pathOf, readJson, readPath } from '../../base/json-path';
+import { pathOf, readJsonExactly, readPath } from '../../base/json-path';
 import {
   catalogIdCharsMax,
   ledgerIdCharsMax,
@@ -161,8 +161,9 @@ const endOf = (holdId: string, { micros, source }: Charge): TaskEnd =>
 
 const isSuccess = ({ status }: TaskAnswer): boolean => status >= 200 && status < 300;
 
+/** A rounded id would be polled, paid and shown as another task, perhaps of another caller. */
 function documentOf({ bytes }: TaskAnswer): unknown {
-  const read = bytes === null ? null : readJson(bytes);
+  const read = bytes === null ? null : readJsonExactly(bytes);
   return read?.ok === true ? read.value : undefined;
 }
 

@@ -52,6 +52,11 @@ describe('a submission', () => {
   it.each([
     ['names its task', answer({ data: { id: 'job-1' } }), 'job-1'],
     ['names it by a number', answer({ data: { id: 17 } }), '17'],
+    [
+      'names it by a number that no double holds',
+      { ...answer(undefined), bytes: new TextEncoder().encode('{"data":{"id":9007199254740993}}') },
+      '9007199254740993',
+    ],
     ['says that it runs', state('queued'), 'j'],
   ])('that %s starts it', (_, given, taskId) => {
     expect(submissionOf(terms, given, 60)).toEqual({ kind: 'started', taskId });
