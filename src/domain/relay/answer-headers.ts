@@ -1,11 +1,11 @@
 /**
- * What may not leave in the headers of an answer: hop-by-hop fields, forged headers of ours, our own cookies, and every spelling of an
- * injected credential, on every status (digest A5).
+ * What may not leave in the headers of an answer: hop-by-hop fields and those that its Connection names, forged headers of ours, our own
+ * cookies, and every spelling of an injected credential, on every status (digest A5).
  * Promises: one pass; headers in which nothing is found are not touched. Called by stage 11 on the copy that goes to the caller.
  */
 import { headerHit, type MaskedSecret, maskValue } from '../credentials/masking';
 import { mentionsOwnCookie, setsOwnCookie } from './cookies';
-import { dropsFromAnswer } from './header-policy';
+import { dropsFromAnswer, nominated } from './header-policy';
 
 /** Cleans the headers in place. */
 export function cleanAnswerHeaders(headers: Headers, masks: readonly MaskedSecret[]): void {
@@ -16,6 +16,7 @@ export function cleanAnswerHeaders(headers: Headers, masks: readonly MaskedSecre
     if (dropsFromAnswer(name)) {
       dropped ??= [];
       dropped.push(name);
+      if (name === 'connection') dropped.push(...nominated(value));
       continue;
     }
     joined += `\n${value}`;

@@ -54,6 +54,29 @@ export function dropsFromAnswer(name: string): boolean {
   return droppedFromAnswer.has(name) || name.startsWith(weirPrefix);
 }
 
+const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+/** What a Connection says of the connection itself, and what is ours whatever it says: framing, host and the upgrade. */
+const keptDespiteConnection: ReadonlySet<string> = new Set([
+  'close',
+  'keep-alive',
+  'upgrade',
+  'host',
+  'content-length',
+]);
+
+const none: readonly string[] = [];
+
+/** The headers (lower-case) that a Connection makes those of this hop alone, in both directions (RFC 9110 7.6.1). */
+export function nominated(connection: string): readonly string[] {
+  // All that most messages say.
+  if (keptDespiteConnection.has(connection)) return none;
+  return connection
+    .toLowerCase()
+    .split(',')
+    .map((option) => option.trim())
+    .filter((name) => headerName.test(name) && !keptDespiteConnection.has(name));
+}
+
 /** Names that no binding and no header rule may touch: framing and routing belong to the gateway. */
 export const untouchableHeaders: ReadonlySet<string> = new Set([
   ...hopByHop,

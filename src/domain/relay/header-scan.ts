@@ -9,7 +9,7 @@ import { idempotencyKey, weirHeaders } from '../../http/header-names';
 import type { Refusal } from '../refusal';
 import { carrierHeaders, readCarrier } from '../tenancy/carriers';
 import { mentionsOwnCookie, withoutOwnCookies } from './cookies';
-import { dropsFromRequest } from './header-policy';
+import { dropsFromRequest, nominated } from './header-policy';
 
 /** What the pass found; names are lower-case. */
 export interface HeaderScan {
@@ -34,14 +34,6 @@ export interface HeaderScan {
 }
 
 const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
-const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-const keptDespiteConnection: ReadonlySet<string> = new Set([
-  'close',
-  'keep-alive',
-  'upgrade',
-  'host',
-  'content-length',
-]);
 /** What JavaScript sees in place of a byte that is not UTF-8: a rewritten header would send it instead of the byte. */
 const replacement = '\ufffd';
 
@@ -171,11 +163,8 @@ class Scanner implements HeaderScan {
     else this.rewrite.push([name, rest]);
   }
 
-  /** Headers that the caller's Connection names are for this hop only (RFC 9110 7.6.1); framing, host and the upgrade are ours to keep. */
   #dropNominated(connection: string): void {
-    for (const text of connection.toLowerCase().split(',')) {
-      const name = text.trim();
-      if (!headerName.test(name) || keptDespiteConnection.has(name)) continue;
+    for (const name of nominated(connection)) {
       this.drop.push(name);
       if (name === 'accept-encoding') this.acceptEncoding = null;
     }

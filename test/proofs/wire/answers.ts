@@ -112,11 +112,12 @@ export const answerRows: readonly WireRow[] = [
   {
     n: 45,
     kind: 'change',
-    title: 'Hop-by-hop headers of an answer are dropped',
+    title: 'Hop-by-hop headers of an answer are dropped, with those that its Connection names',
     why: 'digest A3 answers; RFC 9110 7.6.1',
     run: async (stand) => {
       const hops = [
-        'Connection: keep-alive',
+        'Connection: keep-alive, X-Hop',
+        'X-Hop: 1',
         'Keep-Alive: timeout=5',
         'Proxy-Authenticate: Basic',
         'Upgrade: h2c',

@@ -31,6 +31,18 @@ describe('headers that go', () => {
 });
 
 describe('headers that stay', () => {
+  it('are those that Connection does not name, and the length', () => {
+    const pairs: [string, string][] = [
+      ['connection', 'X-Hop, close, content-length, "x-odd"'],
+      ['connection', 'x-two'],
+      ['content-length', '5'],
+      ['x-hop', '1'],
+      ['x-odd', '1'],
+      ['x-two', '2'],
+    ];
+    expect([...cleaned(pairs, masks)].map(([name]) => name)).toEqual(['content-length', 'x-odd']);
+  });
+
   it('are all others, also those that a request would lose', () => {
     const pairs: [string, string][] = [
       ['cf-ray', '1'],
