@@ -176,6 +176,19 @@ export const keyRows: readonly WireRow[] = [
         [],
         'GET /k?a=1',
       );
+      // However an SDK writes it around, beside a place where it would have sufficed.
+      for (const line of [
+        bearer(`"${key}"`),
+        bearer(`${key};v=1`),
+        bearer(`own ${key}`),
+        `Authorization: Token token="${key}"`,
+        `x-api-key: key=${key}`,
+        `Sec-WebSocket-Protocol: auth-${key}`,
+      ])
+        await consumed(stand, {
+          target: `${stand.plain.path}/k?key=Bearer%20${key}`,
+          headers: [`X-Weir-Key: ${key}`, line],
+        });
     },
   },
   {
