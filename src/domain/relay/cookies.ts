@@ -10,10 +10,19 @@ const ownPrefix = '__Host-weir_';
 /** Whether a Cookie or Set-Cookie value could name one of ours. */
 export const mentionsOwnCookie = (value: string): boolean => value.includes(ownPrefix);
 
+/**
+ * One of ours with the separator in front of it. Two Cookie lines arrive as one, joined by a comma, so a pair may begin and end at one too;
+ * no value of ours holds one.
+ */
+const ownPair = new RegExp(
+  `(^|[;,])[ \\t]*(?:${weirCookies.join('|')})[ \\t]*(?:=[^;,]*)?(?=[;,]|$)`,
+  'g',
+);
+
 /** The Cookie value without our cookies; `null` when nothing is left. */
 export function withoutOwnCookies(value: string): string | null {
-  const kept = value.split(';').filter((pair) => !isOwn(pair));
-  const text = kept.join(';').trim();
+  const kept = value.replace(ownPair, '');
+  const text = kept === value ? value : kept.replace(/^[;, \t]+/, '').trim();
   return text === '' ? null : text;
 }
 

@@ -241,6 +241,10 @@ export const headerRows: readonly WireRow[] = [
         const lines = kept === null ? [] : [`Cookie: ${kept}`];
         await dropped(stand, [`Cookie: ${cookie}`], lines);
       }
+      // The runtime joins two lines by a comma, which must hide nothing of ours.
+      await dropped(stand, ['Cookie: a=1', `Cookie: ${ours}; b=2`], ['Cookie: a=1; b=2']);
+      await dropped(stand, [`Cookie: ${ours}`, 'Cookie: b=2'], ['Cookie: b=2']);
+      await dropped(stand, ['Cookie: a=1, 2', `Cookie: ${ours}`], ['Cookie: a=1, 2']);
     },
   },
   {

@@ -181,6 +181,17 @@ describe('headers', () => {
     expect([...drop].sort()).toEqual([...dropped, 'x-weir-key'].sort());
   });
 
+  it.each([
+    ['a=1, __Host-weir_session=s; b=2', 'a=1; b=2'],
+    ['__Host-weir_session=s, b=2', 'b=2'],
+    ['a=1; __Host-weir_oauth=t, __Host-weir_session=s', 'a=1'],
+    ['a=1, __Host-weir_session', 'a=1'],
+    ['a=1, __Host-weir_session2=s; __Host-weir_oauth=t', 'a=1, __Host-weir_session2=s'],
+  ])('of two Cookie lines, which arrive joined, lose ours too: %s', (cookie, rest) => {
+    const { rewrite } = accepted('/call/api', { headers: { cookie } }).headers;
+    expect(rewrite).toEqual([['cookie', rest]]);
+  });
+
   it('of the console’s cookies lose ours only', () => {
     const headers = { cookie: 'a=1; __Host-weir_session=s; b=2' };
     expect(accepted('/call/api', { headers }).headers.rewrite).toEqual([['cookie', 'a=1; b=2']]);
