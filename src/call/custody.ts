@@ -38,7 +38,7 @@ export interface Hold {
   armLater(boundMs: number, then: () => void): void;
 }
 
-/** What a custody needs to begin. `firstByteTimeoutMs` counts from the start of the call. */
+/** What a custody needs to begin. `firstByteTimeoutMs` counts from the send: what the caller or a turn took before is not the upstream's. */
 export interface CustodyTerms {
   /** The request's signal; a function, because reading it makes a native object that a call which is answered at once never needs. */
   readonly client: () => AbortSignal;
@@ -96,8 +96,9 @@ export class Custody implements OpenCall, Hold {
   wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
     const terms = this.#terms;
     const isShort = terms !== null && terms.firstByteTimeoutMs < 2 * custodyArmMs;
+    const untilMs = terms === null ? 0 : terms.nowMs() + terms.firstByteTimeoutMs;
     return new Promise((resolve) => {
-      const woken = (): void => resolve(this.#underWatchdog(answer));
+      const woken = (): void => resolve(this.#underWatchdog(answer, untilMs));
       if (isShort || this.armed || this.#isWoken) return woken();
       // The keeper, another request, resolves this promise; what follows runs in the context that the call lives in. Only a promise of
       // `withResolvers` is safe for that: after some ten thousand calls one of `new Promise` goes on in the keeper's context.
@@ -108,10 +109,12 @@ export class Custody implements OpenCall, Hold {
     });
   }
 
-  async #underWatchdog(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+  async #underWatchdog(
+    answer: Promise<Response>,
+    untilMs: number,
+  ): Promise<Response | 'fault' | 'timeout'> {
     this.arm();
-    const terms = this.#terms;
-    const leftMs = terms === null ? 0 : this.startedAtMs + terms.firstByteTimeoutMs - terms.nowMs();
+    const leftMs = untilMs - (this.#terms?.nowMs() ?? 0);
     const late = Promise.withResolvers<'timeout'>();
     const watchdog = setTimeout(() => late.resolve('timeout'), Math.max(0, leftMs));
     const first = await Promise.race([answer.catch(() => 'fault' as const), late.promise]);
