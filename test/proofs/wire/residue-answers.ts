@@ -24,6 +24,8 @@ const chunked = 'Transfer-Encoding: chunked';
 /** Whether half an upload got a clean end (or else its connection was closed) after a vendor had answered whole. */
 async function endOfUpload(stand: Stand, frame: string, part: string): Promise<boolean> {
   const seen = { text: '', closed: false };
+  // A connection that an earlier row left open would not come to this script.
+  stand.scripted.drop();
   stand.scripted.on = (socket) => {
     socket.once('data', () => write(socket, 'HTTP/1.1 202 Ok\r\nContent-Length: 2\r\n\r\nok'));
     socket.on('data', (data) => {
