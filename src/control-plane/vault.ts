@@ -60,7 +60,7 @@ async function rewrapStep(
   limit: number,
 ): Promise<Result<z.output<typeof rewrapAnswer>, Refusal>> {
   const { store, vault } = call.services;
-  const old = await store.dataKeys.wrappedBefore(vault.newestMasterVersion, limit);
+  const old = await store.dataKeys.wrappedBefore(vault, limit);
   if (!old.ok) return old;
   const changes: Rewrapped[] = [];
   for (const before of old.value.rows) {

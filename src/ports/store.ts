@@ -16,7 +16,7 @@ import type { Refusal } from '../domain/refusal';
 import type { Permission, Role } from '../domain/tenancy/access';
 import type { CatalogEntry } from './catalog';
 import type { CallRow } from './evidence';
-import type { SealedSecret, WrappedDataKey } from './vault';
+import type { SealedSecret, Vault, WrappedDataKey } from './vault';
 
 /** What every store operation gives. */
 export type Stored<T> = Promise<Result<T, Refusal>>;
@@ -199,9 +199,13 @@ export interface DataKeyStore {
   /** Adds a version; when it is there already, nothing happens: read the newest again. */
   add(key: WrappedDataKey, nowMs: number): Stored<void>;
   /**
-   * Keys of every tenant that an older master key wraps: the first `limit`, and how many there are.
+   * Keys of every tenant that an older master key wraps than the newest of these: the first
+   * `limit`, those that one of these wraps before the others, and how many there are.
    */
-  wrappedBefore(masterVersion: number, limit: number): Stored<Counted<WrappedDataKey>>;
+  wrappedBefore(
+    masters: Pick<Vault, 'newestMasterVersion' | 'masterVersions'>,
+    limit: number,
+  ): Stored<Counted<WrappedDataKey>>;
   /** Replaces wrappings that nobody has replaced since they were read. */
   rewrap(changes: readonly Rewrapped[]): Stored<void>;
   /** The tenant's secrets under an older data key: the first `limit`, and how many there are. */

@@ -30,6 +30,8 @@ export interface Vault {
   rewrap(key: WrappedDataKey): Promise<Result<WrappedDataKey | null, Refusal>>;
   /** Version of the newest master key. */
   readonly newestMasterVersion: number;
+  /** Versions of all master keys that are configured. */
+  readonly masterVersions: readonly number[];
 }
 
 /** A tenant's data key as it is stored. */

@@ -42,6 +42,7 @@ interface Held {
 
 export class AesVault implements Vault {
   readonly newestMasterVersion: number;
+  readonly masterVersions: readonly number[];
   readonly #needs: AesVaultNeeds;
   readonly #masters = new Map<number, CryptoKey>();
   readonly #held = new Lru<string, Held>(dataKeysHeldMax);
@@ -51,6 +52,7 @@ export class AesVault implements Vault {
     assert(newest !== undefined, 'no master key');
     this.#needs = needs;
     this.newestMasterVersion = newest.version;
+    this.masterVersions = needs.masterKeys.map(({ version }) => version);
   }
 
   async open(secret: SealedSecret): Promise<Result<string, Refusal>> {

@@ -240,6 +240,20 @@ describe('rotation of the master key', () => {
       expect((await opened(id, makeApi({ masterKeys: [master(1)] }))).ok).toBe(false);
   });
 
+  it('is not held up by keys whose master key is lost', async () => {
+    for (let i = 0; i < 3; i++) await store(await makeTenant(api), 'lost');
+    const under = makeApi({ masterKeys: [master(5)] });
+    const late = await makeTenant(under);
+    const { id } = await under.made('POST', late.at('/secrets'), { name: 's', value: planted });
+    const during = makeApi({ masterKeys: [master(5), master(6)] });
+    const first = await during.made('POST', '/vault/rotate', { limit: 2 });
+    expect(first.rewrapped).toBe(1);
+    expect((await opened(id, makeApi({ masterKeys: [master(6)] }))).ok).toBe(true);
+    const then = await during.made('POST', '/vault/rotate', { limit: 2 });
+    expect(then).toMatchObject({ rewrapped: 0, unreadable: 2 });
+    expect(then.remaining).toBeGreaterThanOrEqual(3);
+  });
+
   it.each([0, 101, 1.5])('refuses steps of %d', async (limit) => {
     const answer = await api.send('POST', '/vault/rotate', { body: { limit } });
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'limit' }] } });

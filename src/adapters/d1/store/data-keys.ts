@@ -3,7 +3,7 @@
  * what it replaces, so a rotation never undoes a write that came between. `wrappedBefore` alone
  * reads across tenants: it is the operator's. Called by `store.ts`.
  */
-import { and, count, desc, eq, lt, notExists } from 'drizzle-orm';
+import { and, count, desc, eq, lt, notExists, notInArray } from 'drizzle-orm';
 import { err, ok } from '../../../base/result';
 import type { DataKeyStore, Resealed, Rewrapped } from '../../../ports/store';
 import { secrets, tenantDataKeys } from '../schema';
@@ -30,10 +30,14 @@ export function dataKeyStore(db: Db): DataKeyStore {
       const row = { ...key, createdAt: nowMs };
       return done(db.insert(tenantDataKeys).values(row).onConflictDoNothing());
     },
-    async wrappedBefore(masterVersion, limit) {
-      const older = lt(tenantDataKeys.masterVersion, masterVersion);
+    async wrappedBefore({ newestMasterVersion, masterVersions }, limit) {
+      const older = lt(tenantDataKeys.masterVersion, newestMasterVersion);
       const first = db.select(wrapping).from(tenantDataKeys).where(older);
-      const ordered = first.orderBy(tenantDataKeys.tenantId, tenantDataKeys.version).limit(limit);
+      // Rows whose master key is lost stay for ever: in front they would keep the others out of every step.
+      const isLost = notInArray(tenantDataKeys.masterVersion, [...masterVersions]);
+      const ordered = first
+        .orderBy(isLost, tenantDataKeys.tenantId, tenantDataKeys.version)
+        .limit(limit);
       const all = db.select({ total: count() }).from(tenantDataKeys).where(older);
       const ran = await stored(db.batch([ordered, all]));
       return ran.ok ? ok({ rows: ran.value[0], total: ran.value[1][0]?.total ?? 0 }) : ran;
