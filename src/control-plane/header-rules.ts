@@ -8,8 +8,7 @@ import { fieldNameCharsMax, fieldValueCharsMax, headerEditsMax } from '../base/l
 import { err, ok, type Result } from '../base/result';
 import type { HeaderEdits, HeaderRules } from '../domain/catalog/upstream';
 import type { FieldIssue } from '../domain/refusal';
-import { untouchableHeaders } from '../domain/relay/header-policy';
-import { weirPrefix } from '../http/header-names';
+import { isUntouchable } from '../domain/relay/header-policy';
 import { text } from './fields';
 
 const headerName = text(fieldNameCharsMax);
@@ -30,9 +29,7 @@ type EditsBody = RulesBody['request'];
 /** Why a header may not be bound or edited, or `null`. */
 export function headerNameFault(name: string): string | null {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is not a header name';
-  const lower = name.toLowerCase();
-  const ours = untouchableHeaders.has(lower) || lower.startsWith(weirPrefix);
-  return ours ? 'belongs to the gateway and may not be touched' : null;
+  return isUntouchable(name.toLowerCase()) ? 'belongs to the gateway and may not be touched' : null;
 }
 
 /** Why a text may not be a header value, or `null`. */

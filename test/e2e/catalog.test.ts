@@ -351,6 +351,42 @@ describe('a fault of a file', () => {
       `${head}${account}balance: maybe\n${row}`,
       '6:1 balance must be of type object',
     ],
+    ...['host', 'Content-Length', 'Connection', 'X-Weir-Meta'].flatMap(
+      (name): [string, string, string][] => [
+        [
+          `${name} as the place of a credential`,
+          `${head}auth: [{ in: header, name: ${name} }]\n${row}`,
+          '5:22 auth.0.name belongs to the gateway',
+        ],
+        [
+          `${name} as a required header`,
+          `${head}required_headers: { ${name}: x }\n${row}`,
+          `5:21 required_headers.${name} belongs to the gateway`,
+        ],
+        [
+          `${name} as the header of the client`,
+          `${head}client_header: ${name}\n${row}`,
+          '5:1 client_header belongs to the gateway',
+        ],
+      ],
+    ),
+    [
+      'a format that no header can carry',
+      `${head}auth: [{ in: header, name: x-key, as: custom, format: 'é {secret}' }]\n${row}`,
+      'auth.0.format is no header value',
+    ],
+    [
+      'a header of the client that carries the credential',
+      `${head}auth: [{ in: header, name: X-Key }]\nclient_header: x-key\n${row}`,
+      '6:1 client_header is set twice',
+    ],
+    ...['/../search', '/a/%2e%2E/search', '/./search', '/a/..', '/a%5cb'].map(
+      (path): [string, string, string] => [
+        `a path that leaves the base URL: ${path}`,
+        head + row.replace('/search', path),
+        '10:5 endpoints.0.path has a . or .. segment',
+      ],
+    ),
     [
       'an alias of nothing',
       `${head}${row.replace('Search', '*gone')}`,

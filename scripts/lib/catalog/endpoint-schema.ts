@@ -7,6 +7,7 @@ import { isPlural, parsePath } from '../../../src/base/json-path.ts';
 import { taskDeadlineMsMax, taskTermsCharsMax } from '../../../src/base/limits-money.ts';
 import type { Parameter, PlatformRule, ValueRule } from '../../../src/domain/catalog/endpoint.ts';
 import { placeholderNames } from '../../../src/domain/catalog/placeholders.ts';
+import { pathFault } from '../../../src/domain/relay/path.ts';
 import { rateSchema } from './balance-schema.ts';
 import { costSchema, priceIssues, settlementSchema, usualSettlement } from './price-schema.ts';
 
@@ -155,7 +156,14 @@ const shape = z.strictObject({
   summary: text,
   method: z.enum(methods),
   host: z.string().nullable().default(null),
-  path: z.string().regex(/^\/[^#\s\\]*$/, 'starts with / and has no #, \\ and space'),
+  path: z
+    .string()
+    .regex(/^\/[^#\s\\]*$/, 'starts with / and has no #, \\ and space')
+    // The attack: `/../x` is sent as `/x`, outside the base URL and past deny rules on it.
+    .refine(
+      (value) => pathFault(value.split('?')[0] ?? '') === null,
+      'has a . or .. segment or a \\',
+    ),
   grant_method: grantMethod.nullable().default(null),
   parameters: z.array(parameter).default([]),
   strict_query: z.boolean().default(false),

@@ -166,6 +166,8 @@ function messageOf(issue: z.core.$ZodIssue): string {
       const named = issue.errors.flat().find((inner) => inner.code === 'custom');
       return named?.message ?? 'is none of the known forms';
     }
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? 'is no name that is allowed here';
     case 'too_big':
       return `may be at most ${issue.maximum}`;
     case 'too_small':

@@ -8,6 +8,7 @@ import type { CatalogEndpoint, TestRequest } from '../../../src/domain/catalog/e
 import type { BaseUrl, Provider, ProviderBinding } from '../../../src/domain/catalog/provider.ts';
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';
 import { parseTarget } from '../../../src/domain/egress/target-url.ts';
+import { isUntouchable } from '../../../src/domain/relay/header-policy.ts';
 import { encodeQueryPart } from '../../../src/domain/relay/query.ts';
 import type { TaskRule } from '../../../src/domain/tasks/rule.ts';
 import { balanceSchema, balanceTarget, rateSchema, settingName } from './balance-schema.ts';
@@ -19,7 +20,11 @@ export interface CatalogFile {
   readonly endpoints: readonly CatalogEndpoint[];
 }
 
-const token = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is no header name');
+const token = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is no header name')
+  // The runtime sets these itself: a credential there would silently not be sent.
+  .refine((name) => !isUntouchable(name.toLowerCase()), 'belongs to the gateway');
 const headerName = token.transform((name) => name.toLowerCase());
 const headerValue = z.string().regex(/^[\x20-\x7e]+$/, 'is no header value');
 
@@ -37,8 +42,11 @@ const binding = z
     if ((row.as === 'custom') !== (row.format !== null))
       blame('as', 'is custom with a format only');
     if (row.format !== null && !row.format.includes('{secret}')) blame('format', 'lacks {secret}');
-    if (row.in === 'header' && !token.safeParse(row.name).success)
-      blame('name', 'is no header name');
+    if (row.in !== 'header') return;
+    const [fault] = token.safeParse(row.name).error?.issues ?? [];
+    if (fault !== undefined) blame('name', fault.message);
+    if (row.format !== null && !headerValue.safeParse(row.format).success)
+      blame('format', 'is no header value');
   })
   .transform(
     (row): ProviderBinding => ({
@@ -120,6 +128,7 @@ function checkFile(file: FileRow, policy: EgressPolicy, ctx: z.core.$RefinementC
     if (taken.has(`${location} ${name}`)) blame(['auth', i, 'name'], 'is set twice');
     taken.add(`${location} ${name}`);
   });
+  if (taken.has(`header ${file.client_header}`)) blame(['client_header'], 'is set twice');
   repeated(file.accounts.map(({ label }) => label)).forEach((i) => {
     blame(['accounts', i, 'label'], 'is another account already');
   });

@@ -77,10 +77,8 @@ export function nominated(connection: string): readonly string[] {
     .filter((name) => headerName.test(name) && !keptDespiteConnection.has(name));
 }
 
-/** Names that no binding and no header rule may touch: framing and routing belong to the gateway. */
-export const untouchableHeaders: ReadonlySet<string> = new Set([
-  ...hopByHop,
-  'host',
-  'content-length',
-  'expect',
-]);
+const untouchable: ReadonlySet<string> = new Set([...hopByHop, 'host', 'content-length', 'expect']);
+
+/** Whether no binding, header rule or catalog file may touch a header (lower-case): framing and routing belong to the gateway. */
+export const isUntouchable = (name: string): boolean =>
+  untouchable.has(name) || name.startsWith(weirPrefix);
