@@ -24,9 +24,9 @@ export function basePath(text: string): Result<string, string> {
  * message for the field.
  */
 export function prefixPath(text: string): Result<string, string> {
+  if (!text.startsWith('/')) return err('must start with /');
   const path = basePath(text);
   if (!path.ok) return path;
-  if (text === '') return err('must start with /');
   return ok(path.value === '' ? '/' : path.value);
 }
 

@@ -51,4 +51,8 @@ describe('a prefix path', () => {
   it.each(['', 'v1', '/a/../b'])('%j is refused', (text) => {
     expect(prefixPath(text).ok).toBe(false);
   });
+  it('that does not start with a slash is not advised to be empty', () => {
+    for (const text of ['', 'v1'])
+      expect(prefixPath(text)).toEqual({ ok: false, error: 'must start with /' });
+  });
 });
