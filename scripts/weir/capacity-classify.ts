@@ -70,7 +70,7 @@ function answerOf(input: Input): Parameters<typeof judge>[0] {
 }
 
 function headerOf(line: string): [string, string] {
-  const match = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)$/.exec(line);
+  const match = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n\u0100-\uffff]*)$/.exec(line);
   if (match === null)
     throw new Fault("--header wants a line of a header: 'Retry-After: 30'.", 'usage');
   const [, name = '', value = ''] = match;

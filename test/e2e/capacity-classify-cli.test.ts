@@ -120,6 +120,7 @@ describe('capacity classify', () => {
     [['--provider', 'openai', '--status', 'soon']],
     [['--provider', 'Open AI', '--status', '429']],
     [['--provider', 'openai', '--status', '429', '--header', 'no colon']],
+    [['--provider', 'openai', '--status', '429', '--header', 'Retry-After: 30…']],
     [['--provider', 'openai', '--status', '429', '--body', join(folder, 'absent')]],
     [['--provider', 'openai', '--status', '429', 'word']],
   ])('%j is not understood: exit code 2', async (args) => {
