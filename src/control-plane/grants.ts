@@ -1,7 +1,7 @@
 /**
  * Grants: what an actor may give to others. Promises: nobody gives more than it has: not a stronger
  * role, not a permission that its key was narrowed away from, not an upstream or project outside
- * its lists, not more calls a day than its own cap. Pure. Called by principals and keys. The attack: a key narrowed to `access:write`
+ * its lists, not more calls a day than its own cap, not a longer life than its own. Pure. Called by principals and keys. The attack: a key narrowed to `access:write`
  * makes itself a second key without the narrowing.
  */
 import { err, ok, type Result } from '../base/result';
@@ -16,6 +16,8 @@ export interface Grant {
   readonly upstreamAccess: readonly string[] | null;
   readonly projectAccess: readonly string[] | null;
   readonly callCap: number | null;
+  /** Epoch milliseconds; `null`: never. */
+  readonly expiresAtMs: number | null;
 }
 
 /** Whether the actor may manage a principal of that role. Refuses with `authz.forbidden`. */
@@ -39,7 +41,10 @@ export function mayGiveKey(actor: Actor, grant: Grant): Result<void, Refusal> {
   if (!manages.ok) return manages;
   const holds = holdsAll(actor, grant);
   if (!holds.ok || actor.kind === 'operator') return holds;
-  if (!isCapWithin(actor.key.callCap, grant.callCap)) return lacks('daily_call_cap of the new key');
+  if (!isBoundWithin(actor.key.callCap, grant.callCap))
+    return lacks('daily_call_cap of the new key');
+  if (!isBoundWithin(actor.key.expiresAtMs, grant.expiresAtMs))
+    return lacks('expires_at of the new key');
   if (actor.key.role === 'owner') return holds;
   const { upstreamAccess, projectAccess } = actor.key;
   if (!within(upstreamAccess, grant.upstreamAccess)) return lacks('upstream_access of the new key');
@@ -53,8 +58,8 @@ function holdsAll(actor: Actor, grant: Pick<Grant, 'role' | 'permissions'>): Res
   return missing === undefined ? ok(undefined) : lacks(missing);
 }
 
-/** Caps bind an owner's key too: they are the key's, not the role's. */
-const isCapWithin = (own: number | null, given: number | null): boolean =>
+/** Cap and expiry bind an owner's key too: they are the key's, not the role's. */
+const isBoundWithin = (own: number | null, given: number | null): boolean =>
   own === null || (given !== null && given <= own);
 
 /** Whether a list gives nothing beyond the actor's own; `null` is everything. */

@@ -243,10 +243,15 @@ async function granted(
   const lists = { upstreamAccess: body.upstream_access, projectAccess: body.project_access };
   const dailyCallCap = body.daily_call_cap;
   const { role } = principal;
-  const grant = { role, permissions: body.permissions, ...lists, callCap: dailyCallCap };
-  const may = mayGiveKey(call.facts.actor, grant);
-  if (!may.ok) return may;
   const expiresAt = body.expires_at === null ? null : Date.parse(body.expires_at);
+  const bounds = { callCap: dailyCallCap, expiresAtMs: expiresAt };
+  const may = mayGiveKey(call.facts.actor, {
+    role,
+    permissions: body.permissions,
+    ...lists,
+    ...bounds,
+  });
+  if (!may.ok) return may;
   if (expiresAt !== null && expiresAt <= call.facts.nowMs) {
     return err(invalid({ path: 'expires_at', message: 'must be in the future' }));
   }

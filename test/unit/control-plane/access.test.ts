@@ -128,6 +128,21 @@ describe('principals and keys', () => {
     expect(again.revoked_at).toBe('2030-01-01T00:00:00.000Z');
   });
 
+  it('that ends makes no key that outlives it, and does not prolong itself', async () => {
+    const expires_at = '2031-01-01T00:00:00.000Z';
+    const ending = await makeKey(api, tenant.id, 'owner', { expires_at });
+    const as = { key: ending.token };
+    const later = { name: 'k', expires_at: '2031-01-01T00:00:00.001Z' };
+    const no = { status: 403, body: { needs: 'expires_at of the new key' } };
+    for (const body of [{ name: 'k' }, later]) {
+      const made = { ...body, principal_id: ending.principalId };
+      expect(await api.send('POST', '/keys', { ...as, body: made })).toMatchObject(no);
+      expect(await api.send('PUT', `/keys/${ending.keyId}`, { ...as, body })).toMatchObject(no);
+    }
+    const body = { name: 'k', expires_at };
+    expect((await api.send('PUT', `/keys/${ending.keyId}`, { ...as, body })).status).toBe(200);
+  });
+
   it('DELETE ends a key, and deleting a principal ends all of its keys', async () => {
     const key = await makeKey(api, tenant.id, 'viewer');
     expect((await api.send('GET', '/projects', { key: key.token })).status).toBe(200);

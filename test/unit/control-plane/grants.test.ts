@@ -30,6 +30,7 @@ const grant = (role: Role, fields: Partial<Grant> = {}): Grant => ({
   upstreamAccess: null,
   projectAccess: null,
   callCap: null,
+  expiresAtMs: null,
   ...fields,
 });
 
@@ -55,6 +56,15 @@ describe('what an actor may give', () => {
     expect(mayGiveKey(narrowed, grant('owner', { permissions: held })).ok).toBe(true);
     expect(mayGiveKey(narrowed, grant('owner', { permissions: ['secret:write'] })).ok).toBe(false);
     expect(mayGiveKey(narrowed, grant('viewer', { permissions: ['secret:write'] })).ok).toBe(true);
+  });
+
+  it('gives no key a longer life than its own, not even itself', () => {
+    const ending = actor('owner', { expiresAtMs: 1_000 });
+    expect(mayGiveKey(ending, grant('member', { expiresAtMs: 1_000 })).ok).toBe(true);
+    expect(mayGiveKey(ending, grant('member', { expiresAtMs: 1_001 })).ok).toBe(false);
+    expect(mayGiveKey(ending, grant('owner')).ok).toBe(false);
+    expect(mayGiveKey(actor('owner'), grant('member', { expiresAtMs: 1_000 })).ok).toBe(true);
+    expect(mayGiveKey({ kind: 'operator' }, grant('owner')).ok).toBe(true);
   });
 
   it("a key with a call cap gives no more calls than its own, an owner's key too", () => {
