@@ -25,7 +25,13 @@ export function render(
   if (secret === null || secret === '') return err('injector');
   const rendered = inject(binding, secret);
   if (binding.location === 'header' && !isHeaderSafe(rendered.value)) return err('injector');
-  return ok(rendered);
+  return ok({ value: rendered.value, secrets: rendered.secrets.flatMap(asRead) });
+}
+
+/** A pasted space around a secret is not part of a header (RFC 9110 5.5), and many vendors trim the rest: they repeat what they read. */
+function asRead(secret: string): readonly string[] {
+  const trimmed = secret.trim();
+  return trimmed === secret || trimmed === '' ? [secret] : [secret, trimmed];
 }
 
 function inject(binding: Binding, secret: string): RenderedValue {

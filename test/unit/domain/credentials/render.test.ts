@@ -1,5 +1,6 @@
 /** What a rendered binding shows of its secret: every part of it that opens the door alone is named, so that it can be masked. */
 import { describe, expect, it } from 'vitest';
+import type { Binding } from '../../../../src/domain/catalog/upstream';
 import { maskText, prepareMask } from '../../../../src/domain/credentials/masking';
 import { render } from '../../../../src/domain/credentials/render';
 import { binding } from '../../call/calls';
@@ -35,5 +36,27 @@ describe('a Basic credential', () => {
     ['a half that any text has', 'admin:', 'admin'],
   ])('leaves %s as it is', (_, pair, echo) => {
     expect(shown(pair, echo)).toBe('unchanged');
+  });
+});
+
+describe('a secret that was stored with a space around it', () => {
+  it.each<[string, Partial<Binding>, string]>([
+    ['behind it', { injector: 'api_key' }, `${key} `],
+    ['in front of it', { injector: 'api_key' }, ` ${key}`],
+    ['behind it, as a bearer', { injector: 'bearer' }, `${key}\t`],
+    ['behind it, in a query', { location: 'query', injector: 'api_key' }, `${key}\n`],
+    ['behind the password', { injector: 'basic' }, `octocat:${key} `],
+  ])('is masked as the vendor reads it: %s', (_, parts, secret) => {
+    const rendered = render(binding(parts), secret);
+    const masks = rendered.ok ? rendered.value.secrets.map(prepareMask) : [];
+    expect(maskText(`{"error":"(${key}) is no key"}`, masks)).toEqual({
+      kind: 'masked',
+      text: '{"error":"(***) is no key"}',
+    });
+  });
+
+  it('is still sent as it was stored', () => {
+    const rendered = render(binding({ location: 'query', injector: 'api_key' }), ` ${key} `);
+    expect(rendered.ok && rendered.value.value).toBe(` ${key} `);
   });
 });
