@@ -25,7 +25,30 @@ export function render(
   if (secret === null || secret === '') return err('injector');
   const rendered = inject(binding, secret);
   if (binding.location === 'header' && !isHeaderSafe(rendered.value)) return err('injector');
-  return ok({ value: rendered.value, secrets: rendered.secrets.flatMap(asRead) });
+  const { value } = rendered;
+  const secrets = [...rendered.secrets, ...credentialsIn(binding, value)];
+  return ok({ value, secrets: secrets.flatMap(asRead) });
+}
+
+/**
+ * What a vendor reads in an `Authorization` behind its scheme (RFC 9110 11.4), whoever wrote the scheme: `Bearer sk-…` and a ready-made
+ * `Basic …` are often stored whole.
+ */
+function credentialsIn({ location, name }: Binding, value: string): readonly string[] {
+  if (location !== 'header' || name.toLowerCase() !== 'authorization') return [];
+  const [, scheme = '', credentials] = /^\s*([A-Za-z0-9-]+) +(\S+)\s*$/.exec(value) ?? [];
+  if (credentials === undefined) return [];
+  const pair = scheme.toLowerCase() === 'basic' ? textOfBase64(credentials) : null;
+  return pair === null ? [credentials] : [credentials, pair, ...basicParts(pair)];
+}
+
+function textOfBase64(coded: string): string | null {
+  try {
+    const bytes = Uint8Array.from(atob(coded), (char) => char.charCodeAt(0));
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
 }
 
 /** A pasted space around a secret is not part of a header (RFC 9110 5.5), and many vendors trim the rest: they repeat what they read. */

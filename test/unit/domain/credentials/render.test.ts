@@ -60,3 +60,25 @@ describe('a secret that was stored with a space around it', () => {
     expect(rendered.ok && rendered.value.value).toBe(` ${key} `);
   });
 });
+
+describe('an Authorization that was stored with its scheme', () => {
+  it.each([
+    ['Bearer', `Bearer ${key}`, key],
+    ['Basic', `Basic ${btoa(`${key}:`)}`, key],
+    ['Basic, by its password', `basic  ${btoa(`octocat:${key}`)}`, key],
+    ['Basic, as the pair', `Basic ${btoa(`octocat:${key}`)}`, `octocat:${key}`],
+    ['Basic, as it was sent', `Basic ${btoa(`octocat:${key}`)}`, btoa(`octocat:${key}`)],
+  ])('is masked as the vendor reads it: %s', (_, secret, echo) => {
+    const rendered = render(binding({ injector: 'api_key' }), secret);
+    const masks = rendered.ok ? rendered.value.secrets.map(prepareMask) : [];
+    expect(maskText(`(${echo}) is no key`, masks)).toEqual({
+      kind: 'masked',
+      text: '(***) is no key',
+    });
+  });
+
+  it('is a matter of that header only', () => {
+    const rendered = render(binding({ name: 'x-words', injector: 'api_key' }), 'hello worldwide');
+    expect(rendered.ok && rendered.value.secrets).toEqual(['hello worldwide']);
+  });
+});
