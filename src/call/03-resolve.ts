@@ -5,11 +5,11 @@
  */
 import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import { isCatalogId } from '../domain/catalog/endpoint';
-import { matchMerged, matchRoute } from '../domain/catalog/route-match';
+import { matchRead, matchRoute } from '../domain/catalog/route-match';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
-import { covers, mergedPath } from '../domain/relay/path';
+import { covers, mergedPath, readings } from '../domain/relay/path';
 import { mayUse } from '../domain/tenancy/access';
 import type { Background } from '../ports/config';
 import { grow, type IdentifiedCall, type ResolvedCall } from './call';
@@ -148,17 +148,17 @@ function routeOf(
   if (upstream.routes.length === 0)
     return call.surface === 'call' ? ok(null) : err({ code: 'route.not_found' });
   const route = matchRoute(upstream.routes, call.method, path);
-  // A path that an origin would read as another route's is nobody's.
-  if (
-    route === null ||
-    (hasOtherReading.test(path) && matchMerged(upstream.routes, call.method, path) !== route)
-  )
-    return err({ code: 'route.not_found' });
+  if (route === null) return err({ code: 'route.not_found' });
+  if (!hasOtherReading.test(path)) return ok(route);
+  // A path that an origin would read as another route's is nobody's; where the route itself has parameters, they are a part of its name.
+  const read = route.path.includes(';') ? [mergedPath(path)] : readings(path);
+  const isNobodys = read.some((each) => matchRead(upstream.routes, call.method, each) !== route);
+  if (isNobodys) return err({ code: 'route.not_found' });
   return ok(route);
 }
 
-/** An escape, what fetch writes as one (all but the path characters of RFC 3986 section 3.3), or an empty segment. */
-const hasOtherReading = /[^A-Za-z0-9._~!$&'()*+,;=:@/-]|\/\//;
+/** An escape, what fetch writes as one (all but the path characters of RFC 3986 section 3.3), parameters, or an empty segment. */
+const hasOtherReading = /[^A-Za-z0-9._~!$&'()*+,=:@/-]|\/\//;
 
 const turns = new WeakMap<Upstream, number>();
 

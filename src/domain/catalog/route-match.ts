@@ -12,15 +12,14 @@ export function matchRoute(routes: readonly Route[], method: string, path: strin
   return null;
 }
 
-/** The route whose path an origin that decodes once and merges slashes would read `path` as, or `null`. */
-export function matchMerged(routes: readonly Route[], method: string, path: string): Route | null {
-  const asked = mergedPath(path);
+/** The route that an origin would take for one of the `readings` of a path, or `null`. */
+export function matchRead(routes: readonly Route[], method: string, reading: string): Route | null {
   let found: Route | null = null;
   let longest = 0;
   for (const route of routes) {
     // A route's own path may hold escapes; decoded, the longest need not come first.
     const prefix = mergedPath(route.path);
-    if (prefix.length <= longest || !guards(route, prefix, method, asked)) continue;
+    if (prefix.length <= longest || !guards(route, prefix, method, reading)) continue;
     found = route;
     longest = prefix.length;
   }

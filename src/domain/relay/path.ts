@@ -2,7 +2,7 @@
  * Judging a request path before a credential goes near it (decisions section 5, "path judgement").
  * Promises: a path that passes means the same to us, to fetch's URL parser and to an origin that decodes once. Pure.
  * The attack: `%2e%2e` and `\` are path operators to a WHATWG parser, so `/v1/x/%2e%2e/secret` would leave the base path with the key.
- * Called by stage 04 and by the management API for base paths and route paths.
+ * Called by stages 01, 03 and 04 and by the management API for base paths and route paths.
  */
 
 const utf8 = new TextEncoder();
@@ -12,8 +12,11 @@ export function pathFault(path: string): 'dot_segment' | 'backslash' | null {
   if (!path.includes('.') && !path.includes('\\') && !path.includes('%')) return null;
   const decoded = path.includes('%') ? decodeOnce(path) : path;
   if (path.includes('\\') || decoded.includes('\\')) return 'backslash';
-  for (const segment of decoded.split('/'))
-    if (segment === '.' || segment === '..') return 'dot_segment';
+  for (const segment of decoded.split('/')) {
+    // `..;x` climbs too: servlet containers take a segment's parameters (RFC 3986 3.3) off before they resolve it.
+    const [name] = segment.split(';', 1);
+    if (name === '.' || name === '..') return 'dot_segment';
+  }
   return null;
 }
 
@@ -31,6 +34,13 @@ function decodeOnce(path: string): string {
 
 /** The decoded path with runs of slashes merged: the second form that prefixes and deny rules are judged on. To be compared, never sent. */
 export const mergedPath = (path: string): string => decodeOnce(path).replace(/\/{2,}/g, '/');
+
+/** What an origin may read in a path: it decoded and merged, and the same without the parameters of its segments (`/a;v=1/b` is `/a/b`). */
+export function readings(path: string): readonly string[] {
+  const merged = mergedPath(path);
+  if (!merged.includes(';')) return [merged];
+  return [merged, merged.replace(/;[^/]*/g, '').replace(/\/{2,}/g, '/')];
+}
 
 /** Whether `prefix` (`''` or `/a/b`) covers `path` at a segment boundary: `/v1` covers `/v1` and `/v1/x`, never `/v10`. */
 export function covers(prefix: string, path: string): boolean {

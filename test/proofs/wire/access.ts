@@ -84,13 +84,23 @@ export const accessRows: readonly WireRow[] = [
   {
     n: 127,
     kind: 'refusal',
-    title: 'A deny rule binds owners too, judged on the sent path and on its decoded, merged form',
+    title:
+      'A deny rule binds owners too, judged on the sent path and on its decoded, merged form, with and without parameters',
     why: 'digest A7; decisions section 5 path judgement',
     run: async (stand) => {
       const upstream = await stand.register({ base_path: '/deny' });
       await stand.tenant.post('/deny-rules', { path: '/deny/admin' });
       await stand.tenant.post('/deny-rules', { path: '/deny/once', method: 'DELETE' });
-      for (const path of ['/admin', '/admin/x', '/%61dmin', '//admin', '/admin?x', '/admin%2fx']) {
+      for (const path of [
+        '/admin',
+        '/admin/x',
+        '/%61dmin',
+        '//admin',
+        '/admin?x',
+        '/admin%2fx',
+        '/admin;a=1/x',
+        '/;a/admin',
+      ]) {
         await refused(stand, { target: upstream.path + path }, 403, 'authz.denied');
       }
       await stand.tenant.post('/deny-rules', { path: '/deny/caf%C3%A9' });

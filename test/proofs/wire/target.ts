@@ -195,8 +195,9 @@ export const targetRows: readonly WireRow[] = [
     n: 108,
     kind: 'refusal',
     cases: ['C033'],
-    title: 'A dot segment, raw or escaped, is refused before a credential is near it',
-    why: 'decisions section 5 path judgement: WHATWG parsers treat %2e%2e as ..',
+    title:
+      'A dot segment, raw, escaped or with parameters, is refused before a credential is near it',
+    why: 'decisions section 5 path judgement: WHATWG parsers treat %2e%2e as .., servlet containers ..;x',
     run: async (stand) => {
       const v1 = await stand.register({ base_path: '/v1' });
       await pathRefused(stand, v1.path, [
@@ -209,6 +210,8 @@ export const targetRows: readonly WireRow[] = [
         '/x/%2e',
         '/x/..',
         '/..?a=1',
+        '/x/..;/secret',
+        '/x/%2e.;a=1/secret',
       ]);
     },
   },

@@ -95,6 +95,10 @@ describe('what the caller named', () => {
   it.each([
     ['/call/api/a%2f..%2fb', 'dot_segment'],
     ['/call/api/a%2f.', 'dot_segment'],
+    ['/call/api/a/..;/b', 'dot_segment'],
+    ['/call/api/a/..;x=1/b', 'dot_segment'],
+    ['/call/api/a/.%2e%3bx/b', 'dot_segment'],
+    ['/call/api/a/.;', 'dot_segment'],
     ['/call/api/a%5cb', 'backslash'],
   ])('%s has a path that means two things', (target, reason) => {
     expect(take(target)).toEqual({ code: 'request.path_invalid', reason });

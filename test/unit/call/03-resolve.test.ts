@@ -153,6 +153,29 @@ describe('routes whose path holds escapes', () => {
   });
 });
 
+describe('a path with parameters in its segments', () => {
+  const narrow = route({ id: 'rte_admin', path: '/v1/admin', queryAllowlist: [] });
+  const matrix = route({ id: 'rte_matrix', path: '/v1/a;b' });
+  const guarded = upstream({ routes: [narrow, matrix, route({ path: '/v1' })] });
+
+  it.each(['/v1/admin;x', '/v1/;x/admin', '/v1/admin%3bx/y'])(
+    '%s, which a servlet container reads as another route’s, is nobody’s',
+    async (path) => {
+      const refusal = await refusalOf(among([guarded], { path }));
+      expect(refusal).toEqual({ code: 'route.not_found' });
+    },
+  );
+
+  it.each([
+    ['/v1/x;y=1/z', 'rte_1'],
+    ['/v1/admin/x;y', 'rte_admin'],
+    ['/v1/a;b/c', 'rte_matrix'],
+  ])('%s stays with its route', async (path, id) => {
+    const call = await chosen(among([guarded], { path }));
+    expect([call.route?.id, call.sentPath]).toEqual([id, path]);
+  });
+});
+
 describe('by URL', () => {
   it('a base path that holds escapes is matched as it is sent', async () => {
     const found = [upstream({ id: 'ups_a', basePath: '/my%20api' }), upstream({ id: 'ups_b' })];

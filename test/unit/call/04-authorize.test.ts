@@ -54,6 +54,19 @@ const refused: readonly (readonly [string, Partial<ResolvedCall>, Refusal])[] = 
     { tenant: denying({ path: '/v1/x' }), sentPath: '/v1//%78' },
     { code: 'authz.denied', rule: 'den_1' },
   ],
+  ...['/v1/x;a=1', '/v1;a/x/y', '/v1/;a/x', '/v1/%78%3ba'].map(
+    (sentPath) =>
+      [
+        `a denied path with parameters, ${sentPath}`,
+        { tenant: denying({ path: '/v1/x' }), sentPath },
+        { code: 'authz.denied', rule: 'den_1' },
+      ] as const,
+  ),
+  [
+    'a denied path whose rule has parameters',
+    { tenant: denying({ path: '/v1/x;a' }), sentPath: '/v1/x;a/y' },
+    { code: 'authz.denied', rule: 'den_1' },
+  ],
   [
     'a deny rule, for an owner too',
     { key: key({ role: 'owner' }), tenant: denying({ host: 'api.t' }) },
@@ -98,6 +111,10 @@ const allowed: readonly (readonly [string, Partial<ResolvedCall>])[] = [
   ['a deny rule for another host', { tenant: denying({ host: 'b.t' }) }],
   ['a deny rule for another method', { tenant: denying({ host: 'api.t', method: 'POST' }) }],
   ['a deny rule at no segment boundary', { tenant: denying({ path: '/v' }) }],
+  [
+    'a deny rule for other parameters',
+    { tenant: denying({ path: '/v1/x;a' }), sentPath: '/v1/x;b' },
+  ],
   ['a query of listed names', { ...listed, query: 'a=1&a=2' }],
   ['no query on a route that allows none', { route: route({ queryAllowlist: [] }) }],
   [
