@@ -117,6 +117,8 @@ export const callLogMessagesMax = 2;
 export const callLogFlushMs = 1_000;
 /** Rows that wait while the sink does not answer; beyond it the oldest are dropped and counted. */
 export const callLogBufferMax = 5_000;
+/** Paths and error texts of those rows, characters: a caller can make each of them 24 KB, and an isolate has 128 MB for everything. */
+export const callLogBufferCharsMax = 8 * 1024 * 1024;
 /** How long a call whose client left waits for its own row to be written, milliseconds: its upstream stays open as long. */
 export const callLogHurryMs = 500;
 /** Wait for one batch to be written, milliseconds; then it counts as not taken and is written again. */

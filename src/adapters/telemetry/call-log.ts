@@ -8,6 +8,7 @@
 import {
   callLapseMs,
   callLogBatchMax,
+  callLogBufferCharsMax,
   callLogBufferMax,
   callLogFlushMs,
   callLogHurryMs,
@@ -29,6 +30,8 @@ export class BufferedCallLog implements CallLog {
   /** Rows lost because the sink did not answer for too long. */
   dropped = 0;
   #rows: CallRow[] = [];
+  /** Of all rows that are held, those in flight included; see {@link charsOf}. */
+  #chars = 0;
   /**
    * Open calls, each at its own `slot`, and when the keeper woke them. No Map: one entry more and one less per call
    * leaves dead tables that keep their calls until the next full collection.
@@ -64,6 +67,7 @@ export class BufferedCallLog implements CallLog {
     const nowMs = row.startedAtMs + row.latencyMs;
     if (this.#rows.length === 0) this.#flushDueMs = nowMs + callLogFlushMs;
     this.#rows.push(row);
+    this.#chars += charsOf(row);
     this.#trim();
     if (row.outcome === 'cancelled' || row.outcome === 'timed_out') {
       this.#hurry(nowMs, background);
@@ -214,7 +218,9 @@ export class BufferedCallLog implements CallLog {
     const taken = await Promise.race([written, late]);
     if (this.#inFlight !== flight) return taken;
     this.#inFlight = null;
-    if (!taken) {
+    if (taken) {
+      for (const row of rows) this.#chars -= charsOf(row);
+    } else {
       this.#retryAtMs = this.#nowMs() + callLogFlushMs;
       this.#putBack(rows);
     }
@@ -235,11 +241,22 @@ export class BufferedCallLog implements CallLog {
   }
 
   #trim(): void {
-    const over = this.#rows.length + (this.#inFlight?.rows.length ?? 0) - callLogBufferMax;
-    if (over <= 0) return;
+    const held = this.#rows.length + (this.#inFlight?.rows.length ?? 0);
+    if (held <= callLogBufferMax && this.#chars <= callLogBufferCharsMax) return;
+    let over = 0;
+    for (const row of this.#rows) {
+      if (held - over <= callLogBufferMax && this.#chars <= callLogBufferCharsMax) break;
+      this.#chars -= charsOf(row);
+      over += 1;
+    }
+    if (over === 0) return;
     // Their rows are lost, their counts are not.
     this.#count(this.#rows.splice(0, over));
     this.dropped += over;
     this.#tally.failOpen('call_rows', over);
   }
 }
+
+/** The texts of a row that others make as long as they like. */
+const charsOf = ({ path, evidence }: CallRow): number =>
+  (path?.length ?? 0) + (evidence?.length ?? 0);

@@ -7,6 +7,7 @@ import { BufferedCallLog } from '../../../../src/adapters/telemetry/call-log';
 import {
   callLapseMs,
   callLogBatchMax,
+  callLogBufferCharsMax,
   callLogBufferMax,
   callLogFlushMs,
   callLogHurryMs,
@@ -17,7 +18,7 @@ import {
   keeperRestMs,
   keeperTickMs,
 } from '../../../../src/base/limits';
-import type { OpenCall } from '../../../../src/ports/evidence';
+import type { CallRow, OpenCall } from '../../../../src/ports/evidence';
 import { callRow as rowOf, startMs } from './rows';
 
 /** Lets everything that can go on go on. */
@@ -71,10 +72,11 @@ function world() {
       new Promise((end) => waits.push({ dueMs: state.nowMs + ms, end: () => end(null) })),
   });
   const background: Promise<unknown>[] = [];
-  const push = (count = 1): void => {
+  const push = (count = 1, parts: Partial<CallRow> = {}): void => {
     for (let i = 0; i < count; i++) {
       state.pushed += 1;
-      log.push(rowOf(state.pushed, state.nowMs), (work) => void background.push(work));
+      const row = { ...rowOf(state.pushed, state.nowMs), ...parts };
+      log.push(row, (work) => void background.push(work));
     }
   };
   const tick = async (ms: number): Promise<void> => {
@@ -275,6 +277,27 @@ describe('a sink that fails', () => {
     expect(taken.length + log.dropped).toBe(state.pushed);
     const newest = Number(taken.at(-1)?.slice('call_'.length));
     expect([taken.includes('call_1'), newest]).toEqual([false, state.pushed]);
+  });
+
+  it('beyond callLogBufferCharsMax of texts drops the oldest, however few they are', async () => {
+    const { log, state, taken, push, pass } = world();
+    const large = { path: 'p'.repeat(16_000), evidence: 'e'.repeat(8_000) };
+    const fit = Math.floor(callLogBufferCharsMax / 24_000);
+    for (const round of [1, 2]) {
+      state.sink = 'fails';
+      push(fit, large);
+      await pass(2 * callLogFlushMs);
+      expect(log.dropped).toBe(7 * (round - 1));
+      push(7, large);
+      await pass(2 * callLogFlushMs);
+      expect(log.dropped).toBe(7 * round);
+      state.sink = 'takes';
+      await pass(4 * callLogFlushMs);
+      expect(taken.length + log.dropped).toBe(state.pushed);
+    }
+    push(fit, large);
+    await pass(2 * callLogFlushMs);
+    expect(log.dropped).toBe(14);
   });
 
   it('is not asked again with every call', async () => {
