@@ -49,8 +49,23 @@ export function parsed<S extends z.ZodMiniType>(
   schema: S,
   document: unknown,
 ): Result<z.output<S>, Refusal> {
+  const passedOver = protoIn(document, []);
+  if (passedOver !== null) return err(invalid({ path: passedOver, message: notOurs }));
   const held = schema.safeParse(document, { error: messageOf });
   return held.success ? ok(held.data) : err(invalid(...held.error.issues.flatMap(issuesOf)));
+}
+
+const notOurs = 'is not a field of this resource';
+
+/** Path of the first member `__proto__`, which the schema of a record passes over without a word; `null`: there is none. */
+function protoIn(value: unknown, at: readonly string[]): string | null {
+  if (typeof value !== 'object' || value === null) return null;
+  for (const [name, below] of Object.entries(value)) {
+    const path = [...at, name];
+    const found = name === '__proto__' ? path.join('.') : protoIn(below, path);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 async function readBounded(request: Request): Promise<Result<Uint8Array, Refusal>> {
@@ -69,7 +84,7 @@ function issuesOf(issue: z.core.$ZodIssue): FieldIssue[] {
     message,
   });
   if (issue.code !== 'unrecognized_keys') return [named(at, issue.message)];
-  return issue.keys.map((key) => named([...at, key], 'is not a field of this resource'));
+  return issue.keys.map((key) => named([...at, key], notOurs));
 }
 
 /** Our own words for zod's findings: no message repeats what was sent. */

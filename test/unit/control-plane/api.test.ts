@@ -124,6 +124,16 @@ describe('every operation', () => {
     },
   );
 
+  it('__proto__ is no name in a record either, at any depth', async () => {
+    const rules = '{"response":{"set":{"x-a":"1","__proto__":"2"}}}';
+    const fields = JSON.stringify({ ...upstreamFields('proto'), header_rules: null });
+    const body = fields.replace('"header_rules":null', `"header_rules":${rules}`);
+    expect(await api.send('POST', `/upstreams?tenant=${own.id}`, { body })).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'header_rules.response.set.__proto__' }] },
+    });
+  });
+
   it.each(writes.map((o) => [nameOf(o), o] as const))(
     '%s refuses a document that is not one object',
     async (_, operation) => {
