@@ -8,6 +8,7 @@ import { fieldNameCharsMax, fieldValueCharsMax, headerEditsMax } from '../base/l
 import { err, ok, type Result } from '../base/result';
 import type { HeaderEdits, HeaderRules } from '../domain/catalog/upstream';
 import type { FieldIssue } from '../domain/refusal';
+import { mentionsOwnCookie } from '../domain/relay/cookies';
 import { isUntouchable } from '../domain/relay/header-policy';
 import { text } from './fields';
 
@@ -30,6 +31,12 @@ type EditsBody = RulesBody['request'];
 export function headerNameFault(name: string): string | null {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is not a header name';
   return isUntouchable(name.toLowerCase()) ? 'belongs to the gateway and may not be touched' : null;
+}
+
+/** Why a text may not be what a rule writes, or `null`: rules run after our cookies have been taken out. */
+function ruleValueFault(value: string): string | null {
+  if (mentionsOwnCookie(value)) return 'names a cookie of the gateway';
+  return headerValueFault(value);
 }
 
 /** Why a text may not be a header value, or `null`. */
@@ -69,7 +76,7 @@ function editIssues(at: string, body: EditsBody): FieldIssue[] {
     for (const [name, value] of entries) {
       const path = `${at}.${kind}.${name}`;
       issues.push(...nameIssue(path, name));
-      const fault = headerValueFault(value);
+      const fault = ruleValueFault(value);
       if (fault !== null) issues.push({ path, message: fault });
       if (seen.has(name.toLowerCase())) issues.push({ path, message: 'names a header twice' });
       seen.add(name.toLowerCase());

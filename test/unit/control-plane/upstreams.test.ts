@@ -284,6 +284,11 @@ describe('an upstream', () => {
       'header_rules.response.add.a',
     ],
     [
+      'a rule that sets a cookie of ours',
+      { header_rules: { response: { set: { 'set-cookie': '__Host-weir_session=x' } } } },
+      'header_rules.response.set.set-cookie',
+    ],
+    [
       'a rule for x-weir',
       { header_rules: { request: { remove: ['X-Weir-Key'] } } },
       'header_rules.request.remove.0',
