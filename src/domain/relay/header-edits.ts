@@ -7,5 +7,10 @@ import type { HeaderEdits } from '../catalog/upstream';
 export function applyEdits(headers: Headers, edits: HeaderEdits): void {
   for (const name of edits.remove) headers.delete(name);
   for (const [name, value] of edits.set) headers.set(name, value);
-  for (const [name, value] of edits.add) headers.append(name, value);
+  for (const [name, value] of edits.add) {
+    // The pairs of a Cookie are one line, parted by semicolons (RFC 6265 section 5.4); a list would be parted by commas.
+    const pairs = name === 'cookie' ? headers.get(name) : null;
+    if (pairs === null) headers.append(name, value);
+    else headers.set(name, `${pairs}; ${value}`);
+  }
 }
