@@ -27,7 +27,7 @@ export function render(
   if (binding.location === 'header' && !isHeaderSafe(rendered.value)) return err('injector');
   const { value } = rendered;
   const secrets = [...rendered.secrets, ...credentialsIn(binding, value)];
-  return ok({ value, secrets: secrets.flatMap(asRead) });
+  return ok({ value, secrets: [...new Set(secrets.flatMap(asRead))] });
 }
 
 /**
