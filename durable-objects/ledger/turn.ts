@@ -26,6 +26,7 @@ import {
   type EndAnswer,
   type EndOp,
   endFault,
+  isAgain,
   type KnownKey,
   type LedgerRefusal,
   type PeekAnswer,
@@ -77,7 +78,7 @@ export class Turn {
   place(op: PlaceOp): PlaceAnswer {
     const field = placeFault(op);
     if (field !== null) return { outcome: 'invalid', field };
-    const [, holdId, amountMicros, keyId, , tags, claim, isAgain] = op;
+    const [, holdId, amountMicros, keyId, , tags, claim] = op;
     const known = this.#memory.state.open.get(holdId) ?? this.endedHold(holdId);
     if (known !== null) return repeatedPlace(known, amountMicros);
     const standing = claim === null ? null : this.#judgeClaim(claim);
@@ -85,7 +86,7 @@ export class Turn {
     const refusal = this.#judgePlace(op);
     if (refusal !== null) return { outcome: 'refused', refusal };
     const recordId = claim === null ? null : claim[0];
-    if (isAgain === true) this.do(['place', holdId, amountMicros, keyId, tags, recordId, true]);
+    if (isAgain(op)) this.do(['place', holdId, amountMicros, keyId, tags, recordId, true]);
     else this.do(['place', holdId, amountMicros, keyId, tags, recordId]);
     if (claim !== null) this.#memory.records.claim(claim, holdId, this.nowMs);
     this.#placed ??= placedAt(this.nowMs);

@@ -49,7 +49,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a further hold of a call counts as a call',
     file: transitions,
-    find: 'isAgain === true ? 0 : 1',
+    find: 'op.length > 6 ? 0 : 1',
     replace: '1',
   },
   {

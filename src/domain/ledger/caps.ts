@@ -7,7 +7,7 @@
  */
 import { ledgerBudgetValuesMax } from '../../base/limits-money';
 import type { LedgerConfig } from './config';
-import type { LedgerRefusal, PlaceOp, Tags } from './operations';
+import { isAgain, type LedgerRefusal, type PlaceOp, type Tags } from './operations';
 import { type BudgetCounters, type Counter, type Tally, tagValue } from './tally';
 
 /** The books that a call is judged against. */
@@ -21,13 +21,13 @@ export interface Books {
 
 /** The first reason why a call may not be placed; `null` when it may. */
 export function judgeCaps(books: Books, op: PlaceOp): LedgerRefusal | null {
-  const [, , amountMicros, keyId, callCap, tags, , isAgain] = op;
+  const [, , amountMicros, keyId, callCap, tags] = op;
   return (
     blockedTag(books, tags) ??
     balance(books, amountMicros) ??
     dailyCap(books, amountMicros) ??
-    keyCalls(books, keyId, isAgain === true ? null : callCap) ??
-    budgets(books, tags, { amountMicros, isAgain: isAgain === true })
+    keyCalls(books, keyId, isAgain(op) ? null : callCap) ??
+    budgets(books, op)
   );
 }
 
@@ -60,15 +60,10 @@ function keyCalls({ tally }: Books, keyId: string, cap: number | null): LedgerRe
   return { code: 'key_call_cap', cap, resetsAtMs: tally.endsAtMs };
 }
 
-/** What a call takes of a budget. */
-interface Taking {
-  readonly amountMicros: number;
-  /** It is among the calls already. */
-  readonly isAgain: boolean;
-}
-
-function budgets({ tally }: Books, tags: Tags | null, taking: Taking): LedgerRefusal | null {
+function budgets({ tally }: Books, op: PlaceOp): LedgerRefusal | null {
+  const tags = op[5];
   if (tags === null) return null;
+  const taking = { amountMicros: op[2], isAgain: isAgain(op) };
   for (const counters of tally.budgets) {
     const value = tagValue(tags, counters.budget.dimension);
     if (value === null) continue;
@@ -82,7 +77,12 @@ const untouched: Readonly<Counter> = { settledMicros: 0, heldMicros: 0, calls: 0
 
 function judgeValue(
   { budget, values }: BudgetCounters,
-  call: Taking & { readonly value: string; readonly dayEndsAtMs: number },
+  call: {
+    readonly value: string;
+    readonly amountMicros: number;
+    readonly isAgain: boolean;
+    readonly dayEndsAtMs: number;
+  },
 ): LedgerRefusal | null {
   const { dimension } = budget;
   const { value } = call;

@@ -129,7 +129,7 @@ export function encodeOps(ops: readonly LogOp[]): string {
   for (const op of ops) {
     if (op[0] === 'settle') {
       flat.push(settle, op[1], op[2], op[3]);
-    } else if (op[0] !== 'place' || op[4] !== null || op[5] !== null || op[6] === true) {
+    } else if (op[0] !== 'place' || op[4] !== null || op[5] !== null || op.length > 6) {
       flat.push(op);
     } else if (op[3] === lastKey) {
       flat.push(placeOfSameKey, op[1], op[2]);

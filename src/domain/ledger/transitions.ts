@@ -56,7 +56,7 @@ export function applyOp(state: LedgerState, op: LogOp, atMs: number): void {
 }
 
 function place(state: LedgerState, op: OpOf<'place'>, placedAtMs: number): void {
-  const [, id, amountMicros, keyId, tags, recordId, isAgain] = op;
+  const [, id, amountMicros, keyId, tags, recordId] = op;
   assert(!state.open.has(id) && !state.ended.has(id), 'a hold is placed twice');
   const slices = state.purse.take(amountMicros);
   const hold: Hold = {
@@ -72,7 +72,7 @@ function place(state: LedgerState, op: OpOf<'place'>, placedAtMs: number): void 
   };
   state.open.set(id, hold);
   state.heldMicros += amountMicros;
-  state.tally.place(keyId, hold, isAgain === true ? 0 : 1);
+  state.tally.place(keyId, hold, op.length > 6 ? 0 : 1);
 }
 
 /** A renewed hold goes to the end of the queue: all leases are equally long. */

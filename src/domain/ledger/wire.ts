@@ -39,7 +39,7 @@ export function packBatch(ends: readonly EndOp[], places: readonly PlaceOp[]): P
   }
   let lastKey: string | null = null;
   for (const op of places) {
-    const isPlain = op[4] === null && op[5] === null && op[6] === null && op[7] === undefined;
+    const isPlain = op[4] === null && op[5] === null && op[6] === null && op.length === 7;
     if (!isPlain) {
       flat.push(whole, op);
     } else if (op[3] === lastKey) {
