@@ -9,10 +9,11 @@
 import { DurableObject } from 'cloudflare:workers';
 import { assert } from '../src/base/assert';
 import { capacityAlarmJitterMs } from '../src/base/limits-capacity';
-import { Breaker, type MarkOp } from '../src/domain/capacity/breaker';
+import { Breaker } from '../src/domain/capacity/breaker';
 import type {
   CapacityState,
   CapacityView,
+  MarkOp,
   OkOp,
   ProbeAnswer,
   ProbeOp,

@@ -16,9 +16,10 @@ import {
   strikeWindowMs,
 } from '../../base/limits-capacity';
 import { Lru } from '../../base/lru';
-import { type MarkOp, readingId } from '../../domain/capacity/breaker';
+import { readingId } from '../../domain/capacity/breaker';
 import type {
   CapacityView,
+  MarkOp,
   OkOp,
   ProbeAnswer,
   ProbeGrant,

@@ -18,18 +18,8 @@ import {
   type SweptAccount,
 } from '../../domain/capacity/collect';
 import type { BalanceRequest } from '../../domain/catalog/balance';
-import type { EgressPolicy } from '../../domain/egress/allowance';
 import type { Background } from '../../ports/config';
-import type { EgressGuard } from '../../ports/egress';
-import type { DeskTime } from '../../ports/ledger';
-
-/** What the collector needs. `send` is the platform's fetch. */
-export interface CollectorParts {
-  readonly send: (url: string, init: RequestInit) => Promise<Response>;
-  readonly egress: EgressGuard;
-  readonly policy: EgressPolicy;
-  readonly time: DeskTime;
-}
+import { type OperatorParts, operatorSend } from './operator-send';
 
 /** One account of a provider that declares a balance call, and its credential. */
 export interface CollectJob {
@@ -42,9 +32,9 @@ export interface CollectJob {
 type Collected<T> = Result<T, CollectFault>;
 
 export class BalanceCollector {
-  readonly #parts: CollectorParts;
+  readonly #parts: OperatorParts;
 
-  constructor(parts: CollectorParts) {
+  constructor(parts: OperatorParts) {
     this.#parts = parts;
   }
 
@@ -93,22 +83,13 @@ export class BalanceCollector {
   }
 
   async #ask(
-    { target, url, method, headers, body }: CollectRequest,
+    request: CollectRequest,
     { background }: CollectJob,
     signal: AbortSignal,
   ): Promise<Collected<unknown>> {
-    const { egress, time, send } = this.#parts;
-    const { host, port, judged } = target;
-    const may = await egress.check(host, port, judged.kind, time.nowMs(), background);
-    if (!may.ok) return err('address_refused');
-    const answer = await send(url, {
-      method,
-      headers: headers.map(([name, value]): [string, string] => [name, value]),
-      body,
-      signal,
-      redirect: 'manual',
-      cf: { cacheTtl: -1 },
-    });
+    const terms = { signal, background };
+    const answer = await operatorSend(this.#parts, request.target, request, terms);
+    if (answer === null) return err('address_refused');
     const fault = faultOf(answer.status);
     if (fault === null) return documentOf(answer);
     await answer.body?.cancel();

@@ -6,20 +6,10 @@
  */
 import { overflowAnswerWaitMs } from '../../base/limits-capacity';
 import { readWithin } from '../../base/read-within';
-import type { EgressPolicy } from '../../domain/egress/allowance';
 import { parseTarget } from '../../domain/egress/target-url';
 import type { ReadyRequest } from '../../domain/overflow/test-call';
 import type { Background } from '../../ports/config';
-import type { EgressGuard } from '../../ports/egress';
-import type { DeskTime } from '../../ports/ledger';
-
-/** What the client needs. `send` is the platform's fetch. */
-export interface JobClientParts {
-  readonly send: (url: string, init: RequestInit) => Promise<Response>;
-  readonly egress: EgressGuard;
-  readonly policy: EgressPolicy;
-  readonly time: DeskTime;
-}
+import { type OperatorParts, operatorSend, type SendTerms } from './operator-send';
 
 /** Bounds of one request; `waitMs` is that of an aggregator's answer when it is left out. */
 export interface AskRules {
@@ -36,9 +26,9 @@ export interface ReadAnswer {
 }
 
 export class JobClient {
-  readonly #parts: JobClientParts;
+  readonly #parts: OperatorParts;
 
-  constructor(parts: JobClientParts) {
+  constructor(parts: OperatorParts) {
     this.#parts = parts;
   }
 
@@ -53,32 +43,22 @@ export class JobClient {
       late.resolve(null);
       abort.abort();
     });
-    const work = this.#answer(request, bytesMax, abort.signal, background).catch(() => null);
+    const terms = { signal: abort.signal, background };
+    const work = this.#answer(request, bytesMax, terms).catch(() => null);
     const answer = await Promise.race([work, late.promise]);
     cancel();
     return answer;
   }
 
   async #answer(
-    { url, method, headers, body }: ReadyRequest,
+    request: ReadyRequest,
     bytesMax: number,
-    signal: AbortSignal,
-    background: Background,
+    terms: SendTerms,
   ): Promise<ReadAnswer | null> {
-    const { egress, policy, time, send } = this.#parts;
-    const target = parseTarget(url, policy);
+    const target = parseTarget(request.url, this.#parts.policy);
     if (!target.ok) return null;
-    const { host, port, judged } = target.value;
-    const may = await egress.check(host, port, judged.kind, time.nowMs(), background);
-    if (!may.ok) return null;
-    const answer = await send(url, {
-      method,
-      headers: headers.map(([name, value]): [string, string] => [name, value]),
-      body,
-      signal,
-      redirect: 'manual',
-      cf: { cacheTtl: -1 },
-    });
+    const answer = await operatorSend(this.#parts, target.value, request, terms);
+    if (answer === null) return null;
     const bytes = await readWithin(answer.body, bytesMax);
     if (bytes === null) return null;
     return { status: answer.status, header: (name) => answer.headers.get(name), bytes };

@@ -20,6 +20,7 @@ import type {
   CapacityState,
   CapacityView,
   LockView,
+  MarkOp,
   OkOp,
   ProbeOp,
   ProbeState,
@@ -36,14 +37,6 @@ import {
   Shelf,
 } from './shelf';
 import { lockKey, primaryAccount } from './signal';
-
-/** Not to be asked for `forMs`, at most `capacityVendorHoldMsMax`: `''` everything at this provider, or one vendor at an aggregator. */
-export interface MarkOp {
-  readonly id: string;
-  readonly key: string;
-  readonly reason: string;
-  readonly forMs: number;
-}
 
 /** What a probe through a sweep's reading is asked by. */
 export const readingId = ({ observedAtMs }: Pick<Reading, 'observedAtMs'>): string =>

@@ -34,6 +34,14 @@ export interface OkOp extends CapacityPlace {
   readonly probe: ProbeGrant | null;
 }
 
+/** Not to be asked for `forMs`, at most `capacityVendorHoldMsMax`: `''` everything at this provider, or one vendor at an aggregator. */
+export interface MarkOp {
+  readonly id: string;
+  readonly key: string;
+  readonly reason: string;
+  readonly forMs: number;
+}
+
 /** Asks to be the one call that goes through a lock (or through a sweep's reading: `reading:<observedAtMs>`). */
 export interface ProbeOp {
   /** The call's id. */

@@ -11,9 +11,9 @@ import {
   strikeSpacingMs,
   strikeWindowMs,
 } from '../../../../src/base/limits-capacity';
-import type { MarkOp } from '../../../../src/domain/capacity/breaker';
 import type {
   CapacityState,
+  MarkOp,
   OkOp,
   ProbeOp,
   Reading,
