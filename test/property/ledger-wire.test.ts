@@ -68,7 +68,21 @@ describe('the ledger on the wire', () => {
       fc.property(fc.array(end), fc.array(place), (ends, places) => {
         expect(unpackBatch(structuredClone(packBatch(ends, places)))).toEqual({ ends, places });
       }),
+      { numRuns: 2000 },
     );
+  });
+
+  it('an operation that travels whole leaves the key of the flat ones alone', () => {
+    const places: PlaceOp[] = [
+      ['place', 'a', 1, 'key_a', null, null, null],
+      ['place', 'b', 1, 'key_b', null, null, null, true],
+      ['place', 'c', 1, 'key_a', null, null, null],
+    ];
+    expect(unpackBatch(structuredClone(packBatch([], places)))).toEqual({ ends: [], places });
+  });
+
+  it('an operation that goes without a key before any key is no batch', () => {
+    expect(() => unpackBatch([0, 1, 6, 'a', 5])).toThrow('without a key');
   });
 
   it('answers are what was packed, after a clone', () => {
@@ -77,6 +91,7 @@ describe('the ledger on the wire', () => {
         const applied: Applied = { outcome: 'applied', ends, places };
         expect(unpackAnswers(structuredClone(packAnswers(applied)))).toEqual(applied);
       }),
+      { numRuns: 2000 },
     );
   });
 

@@ -62,12 +62,7 @@ export function unpackBatch(flat: readonly unknown[]): {
   const ends: EndOp[] = [];
   for (let i = 0; i < endCount; i += 1) ends.push(readEnd(reader));
   const places: PlaceOp[] = [];
-  let key = '';
-  for (let i = 0; i < placeCount; i += 1) {
-    const op = readPlace(reader, key);
-    if (op[4] === null && op[5] === null && op[6] === null) key = op[3];
-    places.push(op);
-  }
+  for (let i = 0; i < placeCount; i += 1) places.push(readPlace(reader));
   assert(reader.isAtEnd, 'a batch is longer than it says');
   return { ends, places };
 }
@@ -88,13 +83,13 @@ function readEnd(reader: Reader): EndOp {
   }
 }
 
-function readPlace(reader: Reader, lastKey: string): PlaceOp {
+function readPlace(reader: Reader): PlaceOp {
   const code = reader.number();
   switch (code) {
     case placeOfKey:
-      return ['place', reader.text(), reader.number(), reader.text(), null, null, null];
+      return ['place', reader.text(), reader.number(), reader.key(), null, null, null];
     case placeOfSameKey:
-      return ['place', reader.text(), reader.number(), lastKey, null, null, null];
+      return ['place', reader.text(), reader.number(), reader.lastKey, null, null, null];
     default:
       assert(code === whole, 'an operation of an unknown code');
       return reader.whole<PlaceOp>();
@@ -147,6 +142,7 @@ function placeAnswer(item: unknown, placed: PlaceAnswer): PlaceAnswer {
 class Reader {
   readonly #flat: readonly unknown[];
   #at = 0;
+  #lastKey: string | null = null;
 
   constructor(flat: readonly unknown[]) {
     this.#flat = flat;
@@ -173,6 +169,18 @@ class Reader {
     const item = this.next();
     assert(typeof item === 'string', 'a batch has something else where a text belongs');
     return item;
+  }
+
+  /** A key that the operations behind it may go without. */
+  key(): string {
+    this.#lastKey = this.text();
+    return this.#lastKey;
+  }
+
+  /** The key of the nearest operation before that wrote its key out; one that travels whole is not asked. */
+  get lastKey(): string {
+    assert(this.#lastKey !== null, 'a batch has an operation without a key');
+    return this.#lastKey;
   }
 
   /** An operation as it is; what it holds is judged by the ledger. */
