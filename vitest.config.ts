@@ -10,7 +10,7 @@ const insideWorkerd = (
     readonly include: string[];
     readonly exclude?: string[];
     readonly setupFiles?: string[];
-    readonly isolate?: boolean;
+    readonly testTimeout?: number;
   },
 ) => ({
   plugins: [
@@ -30,7 +30,7 @@ const insideWorkerd = (
       },
     })),
   ],
-  test: { name, ...test },
+  test: { name, isolate: false, ...test },
 });
 
 const storeTests = [
@@ -42,15 +42,15 @@ const storeTests = [
 export default defineConfig({
   test: {
     projects: [
-      // Pure rules share one isolate; every file of `stores` has its own, with a migrated, empty D1.
+      // The files of a project share one isolate; each of `stores` begins with empty objects and a migrated, empty D1.
       insideWorkerd('rules', {
         include: ['test/{unit,property}/**/*.test.ts'],
         exclude: storeTests,
-        isolate: false,
       }),
       insideWorkerd('stores', {
         include: storeTests,
         setupFiles: ['./test/support/apply-migrations.ts'],
+        testTimeout: 30_000,
       }),
       {
         test: {
