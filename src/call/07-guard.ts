@@ -6,6 +6,7 @@ import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../ba
 import type { Endpoint } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
+import { clientCodeInput, clientCodeText } from '../domain/idempotency/client-code';
 import { vendorKeyInput, vendorKeyText } from '../domain/idempotency/vendor-key';
 import type { Refusal } from '../domain/refusal';
 import { idempotencyKey, platformUserAgent } from '../http/header-names';
@@ -159,13 +160,8 @@ async function signedHeaders(
     headers.push([idempotencyKey, vendorKeyText(await sign(input))]);
   }
   if (provider.clientHeader !== null) {
-    const input = vendorKeyInput({
-      tenantId: call.key.tenantId,
-      scope: 'client',
-      key: '',
-      pins: [],
-    });
-    headers.push([provider.clientHeader, vendorKeyText(await sign(input))]);
+    const input = clientCodeInput(provider.slug, call.key.tenantId);
+    headers.push([provider.clientHeader, clientCodeText(await sign(input))]);
   }
   return headers;
 }

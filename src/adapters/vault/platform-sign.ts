@@ -1,6 +1,6 @@
 /**
  * PlatformSigner: HMAC-SHA256 under the deployment's newest check secret, for what a platform account's vendor is told instead of a key
- * or a tenant. Promises: inputs are domain-separated by `vendorKeyInput`, so no output is a token's check. Made by wiring.ts.
+ * or a tenant. Promises: inputs begin with the name of what is signed, so no output is a token's check. Made by wiring.ts.
  */
 import { assert } from '../../base/assert';
 import type { CheckSecrets } from './token-check';

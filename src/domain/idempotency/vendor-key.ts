@@ -16,12 +16,15 @@ export interface VendorKeyParts {
   readonly pins: readonly string[];
 }
 
-/** The bytes to sign. Every part stands behind its length, so no two lists of parts read alike. */
+/** The bytes to sign. */
 export function vendorKeyInput(parts: VendorKeyParts): Uint8Array {
   const { tenantId, scope, key, pins } = parts;
-  const fields = ['weir.vendor-key.v1', tenantId, scope, key, ...[...pins].sort()];
-  const text = fields.map((field) => `${field.length}:${field}`).join('');
-  return new TextEncoder().encode(text);
+  return lengthPrefixed(['weir.vendor-key.v1', tenantId, scope, key, ...[...pins].sort()]);
+}
+
+/** Every part stands behind its length, so no two lists of parts read alike. The first one names what is signed. */
+export function lengthPrefixed(parts: readonly string[]): Uint8Array {
+  return new TextEncoder().encode(parts.map((part) => `${part.length}:${part}`).join(''));
 }
 
 /**

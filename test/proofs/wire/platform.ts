@@ -102,7 +102,7 @@ export const platformRows: readonly WireRow[] = [
       const own = post('call', ['X-Meter-Client: somebody-else']);
       const first = headerOf((await relay(stand, own)).request.lines, 'x-meter-client') ?? '';
       const again = headerOf((await relay(stand, post('usage'))).request.lines, 'x-meter-client');
-      holds(code.test(first), `not a code: ${first}`);
+      holds(/^t_[0-9a-f]{24}$/.test(first), `not a code: ${first}`);
       same(again, first, 'another call of the tenant');
       const token = await anotherTenant(stand);
       const foreign = await relay(stand, { ...post('usage'), key: token });
