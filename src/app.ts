@@ -37,6 +37,8 @@ export function app({ call, management, metrics }: Wired): App {
     metricsPage(c.req.raw, management, metrics, (work) => c.executionCtx.waitUntil(work)),
   );
   hono.get('/openapi.json', (c) => c.json(openapiDocument()));
+  for (const path of ['/healthz', '/metrics', '/openapi.json'])
+    hono.all(path, () => problemResponse({ code: 'request.method_not_allowed', allowed: ['GET'] }));
   hono.route('/api/v1', managementApi(management));
   hono.notFound(() => problemResponse({ code: 'request.path_unknown' }));
   hono.onError((bug) => {

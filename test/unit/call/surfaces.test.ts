@@ -153,6 +153,19 @@ describe('nothing else', () => {
     },
   );
 
+  it.each(
+    ['/healthz', '/metrics', '/openapi.json'].flatMap((path) =>
+      ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map((method) => [method, path] as const),
+    ),
+  )('%s %s says that the path is there, with another method', async (method, path) => {
+    const answer = await world().ask(path, method);
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET']);
+    expect(await answer.json()).toMatchObject({
+      type: 'urn:weir:problem:request.method_not_allowed',
+      allowed: ['GET'],
+    });
+  });
+
   it('sends but the relay, and nothing fetches but what wiring hands out', () => {
     const code = (text: string): string => text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
     const using = (pattern: RegExp): string[] =>
