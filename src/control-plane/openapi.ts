@@ -17,6 +17,7 @@ export const problem = z.looseObject({
   status: z.int(),
   detail: z.string(),
   blame: z.enum(['caller', 'gateway', 'upstream', 'connection']),
+  retry_after_seconds: z.optional(z.int().check(z.describe('What Retry-After says.'))),
   errors: z.optional(
     z
       .array(z.object({ path: z.string(), message: z.string() }))

@@ -23,18 +23,18 @@ export function problemResponse(
 ): Response {
   const row = refusalTable[refusal.code] as RefusalRow;
   const status = options.status ?? row.status;
-  const text = problemText(refusal, row, { ...options, status });
+  const retryAfterS = row.retryAfterS?.(refusal as never);
+  const text = problemText(refusal, row, { ...options, status, retryAfterS });
   const response = new Response(text, { status, headers: everyHeaders });
   const { headers } = response;
   if (options.callId !== undefined) headers.set(weirHeaders.callId, options.callId);
-  const retryAfterS = row.retryAfterS?.(refusal as never);
   if (retryAfterS !== undefined) headers.set('retry-after', String(retryAfterS));
   if (refusal.code === 'request.method_not_allowed')
     headers.set('allow', refusal.allowed.join(', '));
   return response;
 }
 
-/** A document but for the id of the call. Codes, blame and ids are ours and need no escapes. */
+/** A document but for what differs by call: its id and its wait. Codes, blame and ids are ours and need no escapes. */
 interface Document {
   readonly head: string;
   readonly tail: string;
@@ -48,14 +48,20 @@ let lastOpen: { readonly of: OpenBreaker; readonly document: Document } | null =
 function problemText(
   refusal: Refusal,
   row: RefusalRow,
-  { callId, status }: { readonly callId?: string; readonly status: number },
+  facts: {
+    readonly callId?: string;
+    readonly status: number;
+    readonly retryAfterS: number | undefined;
+  },
 ): string {
+  const { callId, status, retryAfterS } = facts;
   const document =
     refusal.code === 'provider_capacity'
       ? openDocument(refusal, row, status)
       : documentOf(refusal, row, status);
   const instance = callId === undefined ? '' : `,"instance":"/api/v1/calls/${callId}"`;
-  return document.head + instance + document.tail;
+  const wait = retryAfterS === undefined ? '' : `,"retry_after_seconds":${retryAfterS}`;
+  return `${document.head}${instance}${document.tail}${wait}}`;
 }
 
 function openDocument(refusal: OpenBreaker, row: RefusalRow, status: number): Document {
@@ -64,7 +70,7 @@ function openDocument(refusal: OpenBreaker, row: RefusalRow, status: number): Do
   return lastOpen.document;
 }
 
-/** Whether two documents are the same; `retryAfterMs` is in the header only. */
+/** Whether two documents are the same; `retryAfterMs` is no part of what is kept. */
 const isSame = (a: OpenBreaker, b: OpenBreaker): boolean =>
   a.endpointId === b.endpointId &&
   a.provider === b.provider &&
@@ -78,6 +84,6 @@ function documentOf(refusal: Refusal, row: RefusalRow, status: number): Document
   const members = JSON.stringify(row.members?.(refusal as never) ?? {}).slice(1, -1);
   return {
     head: `{"type":"urn:weir:problem:${refusal.code}","title":${title},"status":${status},"detail":${detail}`,
-    tail: `,"blame":"${row.blame}"${members === '' ? '' : `,${members}`}}`,
+    tail: `,"blame":"${row.blame}"${members === '' ? '' : `,${members}`}`,
   };
 }

@@ -183,12 +183,14 @@ describe('a refusal', () => {
       expect(Object.keys(body).filter((name) => /[A-Z]/.test(name))).toEqual([]);
       const wait = otherWaits[code] ?? (status === 503 ? '1' : null);
       expect(answer.headers.get('retry-after')).toBe(wait);
+      expect(body.retry_after_seconds).toBe(wait === null ? undefined : Number(wait));
     },
   );
 
   /** The text as JSON.stringify writes it. */
   const written = (refusal: Refusal): string => {
     const row = refusalTable[refusal.code] as RefusalRow;
+    const wait = row.retryAfterS?.(refusal as never);
     return JSON.stringify({
       type: `urn:weir:problem:${refusal.code}`,
       title: row.title,
@@ -197,6 +199,7 @@ describe('a refusal', () => {
       instance: '/api/v1/calls/call_1',
       blame: row.blame,
       ...row.members?.(refusal as never),
+      ...(wait === undefined ? {} : { retry_after_seconds: wait }),
     });
   };
   const textOf = (refusal: Refusal): Promise<string> =>
@@ -233,11 +236,14 @@ describe('a refusal', () => {
   });
 
   it('of an open breaker has its own call and its own Retry-After, whatever the last had', async () => {
-    problemResponse({ ...open, retryAfterMs: 60_000 }, { callId: 'call_2' });
+    const last = problemResponse({ ...open, retryAfterMs: 60_000 }, { callId: 'call_2' });
+    expect(await last.json()).toMatchObject({ retry_after_seconds: 60 });
     const answer = problemResponse(open, { callId: 'call_1' });
     expect(answer.headers.get('retry-after')).toBe('1');
     expect(answer.headers.get('x-weir-call-id')).toBe('call_1');
-    expect(await answer.text()).toContain('"instance":"/api/v1/calls/call_1","blame"');
+    const text = await answer.text();
+    expect(text).toContain('"instance":"/api/v1/calls/call_1","blame"');
+    expect(JSON.parse(text)).toMatchObject({ retry_after_seconds: 1 });
     expect(await problemResponse(open).text()).not.toContain('instance');
   });
 
