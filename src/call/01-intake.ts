@@ -6,6 +6,7 @@
 import { newId } from '../base/ids';
 import { requestBodyBytesMax, urlBytesMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
+import { isAboveBytes } from '../base/utf8';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { parseTarget, repairScheme } from '../domain/egress/target-url';
 import { readMeta } from '../domain/idempotency/meta';
@@ -31,7 +32,7 @@ export function intake(
   rules: IntakeRules,
 ): Result<CallRequest, Refusal> {
   const target = requestTarget(request.url);
-  if (target.length > urlBytesMax)
+  if (isAboveBytes(target, urlBytesMax))
     return err({ code: 'request.url_too_long', bytesMax: urlBytesMax });
 
   const scan = scanHeaders(request, rules.clientIpHeaders);

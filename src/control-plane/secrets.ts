@@ -6,6 +6,7 @@ import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { secretBytesMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
+import { utf8Bytes } from '../base/utf8';
 import type { Refusal } from '../domain/refusal';
 import type { SealedValue, SecretRecord } from '../ports/store';
 import type { WrappedDataKey } from '../ports/vault';
@@ -13,8 +14,7 @@ import { dated, datedWire, slug, visibility, wellFormed } from './fields';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
-const encoder = new TextEncoder();
-const fits = (value: string): boolean => encoder.encode(value).length <= secretBytesMax;
+const fits = (value: string): boolean => utf8Bytes(value) <= secretBytesMax;
 
 /** Body of a secret. */
 export const secretBody = z.strictObject({

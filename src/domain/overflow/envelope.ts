@@ -9,6 +9,7 @@ import { decodeUtf8 } from '../../base/json';
 import { pathOf, readPath } from '../../base/json-path';
 import { capacityBodyHeadBytesMax, overflowBodyBytesMax } from '../../base/limits-capacity';
 import { err, ok, type Result } from '../../base/result';
+import { isAboveBytes } from '../../base/utf8';
 import { type CapacitySignal, isExhausting } from '../capacity/signal';
 import { ceilMicros, decimalOf } from '../pricing/decimal';
 import { objectMembers } from '../pricing/json-spans';
@@ -120,10 +121,7 @@ const readingHeaders = [
 
 function bodyOf(text: string | null): Result<string | null, EnvelopeRefusal> {
   if (text === null || text === '') return ok(null);
-  // No character takes more than three bytes of UTF-8.
-  const isShort = 3 * text.length <= overflowBodyBytesMax;
-  if (!isShort && new TextEncoder().encode(text).length > overflowBodyBytesMax)
-    return err('body_too_large');
+  if (isAboveBytes(text, overflowBodyBytesMax)) return err('body_too_large');
   return parsed(text) === undefined ? err('body_not_json') : ok(text);
 }
 

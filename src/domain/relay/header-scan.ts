@@ -5,6 +5,7 @@
  */
 import { headerBytesMax, headerCountMax } from '../../base/limits';
 import { err, ok, type Result } from '../../base/result';
+import { utf8Bytes } from '../../base/utf8';
 import { idempotencyKey, weirHeaders } from '../../http/header-names';
 import type { Refusal } from '../refusal';
 import { carrierHeaders, readCarrier } from '../tenancy/carriers';
@@ -44,7 +45,15 @@ export function scanHeaders(
 ): Result<HeaderScan, Refusal> {
   const scanner = new Scanner(method, clientIp);
   for (const [name, value] of headers) scanner.see(name, value);
-  return scanner.found();
+  return scanner.found(headers);
+}
+
+/** A byte that is no UTF-8 shows as one replacement, and is one byte. */
+function bytesOf(headers: Headers): number {
+  let bytes = 0;
+  for (const [name, value] of headers)
+    bytes += name.length + utf8Bytes(value.replaceAll(replacement, '?'));
+  return bytes;
 }
 
 class Scanner implements HeaderScan {
@@ -63,7 +72,7 @@ class Scanner implements HeaderScan {
   keepsReportedCharge = false;
   #fault: Refusal | null = null;
   #nominated: string | null = null;
-  #bytes = 0;
+  #chars = 0;
   #count = 0;
   readonly #method: string;
   readonly #clientIp: ReadonlySet<string>;
@@ -75,7 +84,7 @@ class Scanner implements HeaderScan {
 
   see(name: string, value: string): void {
     this.#count += 1;
-    this.#bytes += name.length + value.length;
+    this.#chars += name.length + value.length;
     // The one thing that the runtime's parser lets through and an origin may read as a new line or field.
     if (controlBytes.test(value)) this.#refuse({ code: 'request.header_invalid', header: name });
     if (carrierHeaders.has(name) && this.#takeTokens(name, value)) return;
@@ -85,14 +94,20 @@ class Scanner implements HeaderScan {
     }
   }
 
-  found(): Result<HeaderScan, Refusal> {
+  found(headers: Headers): Result<HeaderScan, Refusal> {
     if (this.#count > headerCountMax)
       return err({ code: 'request.headers_too_large', limit: 'count', max: headerCountMax });
-    if (this.#bytes > headerBytesMax)
+    if (this.#isTooLarge(headers))
       return err({ code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax });
     if (this.#fault !== null) return err(this.#fault);
     if (this.#nominated !== null) this.#dropNominated(this.#nominated);
     return ok(this);
+  }
+
+  /** No character takes more than three bytes: the bytes of most requests need not be counted. */
+  #isTooLarge(headers: Headers): boolean {
+    if (this.#chars > headerBytesMax) return true;
+    return 3 * this.#chars > headerBytesMax && bytesOf(headers) > headerBytesMax;
   }
 
   #refuse(fault: Refusal): void {

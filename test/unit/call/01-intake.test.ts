@@ -270,6 +270,37 @@ describe('bounds and framing', () => {
     expect(take(ofLength(urlBytesMax + 1))).toEqual(refusal);
   });
 
+  /** As it comes in: the runtime keeps what is not ASCII, a Request of our own would escape it. */
+  const raw = (target: string, headers: HeadersInit = {}) => {
+    const request = new Request('https://gw.test/', { headers: { 'x-weir-key': token } });
+    for (const [name, value] of new Headers(headers)) request.headers.set(name, value);
+    Object.defineProperty(request, 'url', { value: `https://gw.test${target}` });
+    const result = intake(request, 'call', startMs, rules);
+    return result.ok ? null : result.error;
+  };
+
+  it.each(['é', '€', '😀'])('a target is measured in bytes, not in characters: %s', (char) => {
+    const bytes = new TextEncoder().encode(char).length;
+    const head = '/call/api/';
+    const most = Math.floor((urlBytesMax - head.length) / bytes);
+    const refusal = { code: 'request.url_too_long', bytesMax: urlBytesMax };
+    expect(raw(head + char.repeat(most))).toBeNull();
+    expect(raw(head + char.repeat(most + 1))).toEqual(refusal);
+  });
+
+  it.each(['é', '€'])('headers are measured in bytes, not in characters: %s', (char) => {
+    const bytes = new TextEncoder().encode(char).length;
+    const own = 'x-weir-key'.length + token.length + 'x-big'.length;
+    const most = Math.floor((headerBytesMax - own) / bytes);
+    const refusal = { code: 'request.headers_too_large', limit: 'bytes', max: headerBytesMax };
+    expect(raw('/call/api', { 'x-big': char.repeat(most) })).toBeNull();
+    expect(raw('/call/api', { 'x-big': char.repeat(most + 1) })).toEqual(refusal);
+  });
+
+  it('a header byte that is no UTF-8 counts as the one that it is', () => {
+    expect(raw('/call/api', { 'x-big': '\ufffd'.repeat(60_000) })).toBeNull();
+  });
+
   const many = (count: number): Record<string, string> =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-h${i}`, 'v']));
 
