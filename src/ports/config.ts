@@ -48,9 +48,12 @@ export interface TenantView {
     provider: string,
     make: (secretId: string) => Upstream,
   ): MaybePromise<Result<Upstream | null, Refusal>>;
-  /** Sealed secrets of one upstream's bindings, those that its tenant may read. */
-  secretsOf(upstream: Upstream): MaybePromise<Result<ReadonlyMap<string, SealedSecret>, Refusal>>;
+  /** Sealed secrets of one upstream's bindings. */
+  secretsOf(upstream: Upstream): MaybePromise<Result<BoundSecrets, Refusal>>;
 }
+
+/** By id; `'denied'`: it is there, and the upstream's tenant may not use it. One that is gone is not in it. */
+export type BoundSecrets = ReadonlyMap<string, SealedSecret | 'denied'>;
 
 export interface Config {
   /**

@@ -11,6 +11,7 @@ import { routeOrder } from '../../domain/catalog/route-match';
 import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
 import type { LedgerAddress } from '../../domain/ledger/address';
 import type { AccessKey } from '../../domain/tenancy/access';
+import type { BoundSecrets } from '../../ports/config';
 import type { SealedSecret } from '../../ports/vault';
 import { answered, type Report } from './answered';
 import { toAccessKey, toRoute, toUpstream } from './rows';
@@ -46,7 +47,7 @@ export interface KeySnapshot extends ChainState {
 /** An upstream with the sealed secrets that its bindings may use. */
 export interface LoadedUpstream {
   readonly upstream: Upstream;
-  readonly secrets: ReadonlyMap<string, SealedSecret>;
+  readonly secrets: BoundSecrets;
 }
 
 /** How upstreams are looked for. */
@@ -157,7 +158,7 @@ export class ConfigReader {
           .map(toRoute)
           .sort(routeOrder);
         const upstream = toUpstream(row, own);
-        return { upstream, secrets: readableSecrets(upstream, chain, secretRows) };
+        return { upstream, secrets: boundSecrets(upstream, chain, secretRows) };
       });
     return { found, version: state === 'gone' ? '' : state.version };
   }
@@ -285,19 +286,18 @@ type SecretRow = Pick<
 > &
   Pick<typeof tenantDataKeys.$inferSelect, 'masterVersion' | 'wrapped'>;
 
-/** A secret is readable by its own tenant, and by tenants below it when its visibility says so. */
-function readableSecrets(
+/** A secret may be used by its own tenant, and by tenants below it when its visibility says so. */
+function boundSecrets(
   upstream: Upstream,
   chain: readonly string[],
   rows: readonly SecretRow[],
-): ReadonlyMap<string, SealedSecret> {
-  const out = new Map<string, SealedSecret>();
+): BoundSecrets {
+  const out = new Map<string, SealedSecret | 'denied'>();
   const level = chain.indexOf(upstream.tenantId);
   for (const secret of rows) {
     const own = secret.tenantId === upstream.tenantId;
     const lent = secret.visibility === 'descendants' && chain.indexOf(secret.tenantId) > level;
-    if (!own && !lent) continue;
-    out.set(secret.id, toSealed(secret));
+    out.set(secret.id, own || lent ? toSealed(secret) : 'denied');
   }
   return out;
 }

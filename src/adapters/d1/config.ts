@@ -25,7 +25,7 @@ import type { LedgerAddress } from '../../domain/ledger/address';
 import type { Refusal } from '../../domain/refusal';
 import type { AccessKey } from '../../domain/tenancy/access';
 import { isToken } from '../../domain/tenancy/token';
-import type { Background, Config, Identity, TenantView } from '../../ports/config';
+import type { Background, BoundSecrets, Config, Identity, TenantView } from '../../ports/config';
 import type { SealedSecret } from '../../ports/vault';
 import { type TokenMint, tokenHash } from '../vault/token-check';
 import type { ConfigReader, KeySnapshot, LoadedUpstream, UpstreamQuery } from './config-reader';
@@ -219,7 +219,7 @@ class View implements TenantView {
   dropped = false;
   readonly #reader: ConfigReader;
   readonly #lookups = new Lru<string, readonly Upstream[]>(tenantLookupsMax);
-  readonly #secrets = new WeakMap<Upstream, ReadonlyMap<string, SealedSecret>>();
+  readonly #secrets = new WeakMap<Upstream, BoundSecrets>();
   /** By provider: the secret that is named like it, or that there is none. */
   readonly #named = new Lru<string, SealedSecret | null>(tenantLookupsMax);
 
@@ -273,7 +273,7 @@ class View implements TenantView {
       : ok(this.#around(secret, lookup, make));
   }
 
-  secretsOf(upstream: Upstream): Result<ReadonlyMap<string, SealedSecret>, Refusal> {
+  secretsOf(upstream: Upstream): Result<BoundSecrets, Refusal> {
     return ok(this.#secrets.get(upstream) ?? new Map());
   }
 

@@ -11,9 +11,9 @@ import type { Binding, Upstream } from '../../domain/catalog/upstream';
 import { prepareMask } from '../../domain/credentials/masking';
 import { render } from '../../domain/credentials/render';
 import type { Refusal } from '../../domain/refusal';
-import type { TenantView } from '../../ports/config';
+import type { BoundSecrets, TenantView } from '../../ports/config';
 import type { Credentials, PreparedCredentials, Rendered } from '../../ports/credentials';
-import type { SealedSecret, Vault } from '../../ports/vault';
+import type { Vault } from '../../ports/vault';
 
 interface Opened {
   readonly upstream: Upstream;
@@ -79,10 +79,7 @@ export class VaultCredentials implements Credentials {
     return ok(credentials);
   }
 
-  async #valueOf(
-    binding: Binding,
-    sealed: ReadonlyMap<string, SealedSecret>,
-  ): Promise<Result<string | null, Refusal>> {
+  async #valueOf(binding: Binding, sealed: BoundSecrets): Promise<Result<string | null, Refusal>> {
     switch (binding.source.kind) {
       case 'constant':
         return ok(null);
@@ -94,6 +91,7 @@ export class VaultCredentials implements Credentials {
       }
       case 'secret': {
         const secret = sealed.get(binding.source.secretId);
+        if (secret === 'denied') return err({ code: 'auth.failed', reason: 'secret_denied' });
         return secret === undefined ? err({ code: 'secret.not_found' }) : this.#vault.open(secret);
       }
     }
