@@ -16,7 +16,6 @@ import type { Credentials, PreparedCredentials, Rendered } from '../../ports/cre
 import type { Vault } from '../../ports/vault';
 
 interface Opened {
-  readonly upstream: Upstream;
   readonly credentials: PreparedCredentials;
   readonly untilMs: number;
 }
@@ -25,7 +24,8 @@ export class VaultCredentials implements Credentials {
   readonly #vault: Pick<Vault, 'open'>;
   readonly #settings: ReadonlyMap<string, string>;
   readonly #ttlMs: number;
-  readonly #opened = new Lru<string, Opened>(openedSecretsMax);
+  /** By configuration object: a changed upstream or secret makes a new one, and each tenant that sees a shared upstream has its own. */
+  readonly #opened = new Lru<Upstream, Opened>(openedSecretsMax);
 
   constructor(options: {
     vault: Pick<Vault, 'open'>;
@@ -42,10 +42,8 @@ export class VaultCredentials implements Credentials {
     tenant: TenantView,
     nowMs: number,
   ): MaybePromise<Result<PreparedCredentials, Refusal>> {
-    const opened = this.#opened.get(upstream.id);
-    // The same configuration object: a changed upstream or secret makes a new one.
-    if (opened !== undefined && opened.upstream === upstream && opened.untilMs > nowMs)
-      return ok(opened.credentials);
+    const opened = this.#opened.get(upstream);
+    if (opened !== undefined && opened.untilMs > nowMs) return ok(opened.credentials);
     return this.#open(upstream, tenant, nowMs);
   }
 
@@ -75,7 +73,7 @@ export class VaultCredentials implements Credentials {
       json,
       masks: [...secrets].map(prepareMask),
     };
-    this.#opened.set(upstream.id, { upstream, credentials, untilMs: nowMs + this.#ttlMs });
+    this.#opened.set(upstream, { credentials, untilMs: nowMs + this.#ttlMs });
     return ok(credentials);
   }
 

@@ -119,6 +119,17 @@ describe('opened secrets', () => {
     expect(made.headers).toEqual([['authorization', 'Bearer sk-2']]);
   });
 
+  it('of an upstream that tenants share are opened once for each of them, however they take turns', async () => {
+    const { credentials, opened, view } = world();
+    const [ofOne, ofOther] = [
+      upstream({ bindings: [binding()] }),
+      upstream({ bindings: [binding()] }),
+    ];
+    for (const seen of [ofOne, ofOther, ofOne, ofOther, ofOne])
+      await credentials.prepare(seen, view, startMs);
+    expect(opened).toEqual(['sec_1', 'sec_1']);
+  });
+
   it('that could not be opened are tried again by the next call', async () => {
     const { credentials, state, view } = world({ sec_1: { code: 'secret.not_found' } });
     expect(await credentials.prepare(target, view, startMs)).toMatchObject({ ok: false });
