@@ -1,7 +1,8 @@
 /**
  * 03 resolve: which upstream, which endpoint of it, which path?
  * Promises: a prefix counts at a segment boundary only; upstreams that the key may not use can neither cause a 409 nor win;
- * unknown, foreign and private names take this one path and get one answer. Called by run-call.
+ * unknown, foreign and private names take this one path and get one answer; a key that may not call, or not this upstream, learns nothing
+ * else of it. Called by run-call.
  */
 import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import { isCatalogId } from '../domain/catalog/endpoint';
@@ -10,18 +11,19 @@ import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
 import { covers, mergedPath, readings } from '../domain/relay/path';
-import { mayUse } from '../domain/tenancy/access';
+import { may, mayUse } from '../domain/tenancy/access';
 import type { Background } from '../ports/config';
-import { grow, type IdentifiedCall, type ResolvedCall } from './call';
+import { grow, type IdentifiedCall, type ResolvedCall, spoken } from './call';
 import { type CatalogTarget, catalogTarget, type LadderPorts } from './catalog-target';
 
-/** Refuses: routing.*, route.not_found, catalog.*, authz.upstream_forbidden, egress.blocked, config.unavailable. Nothing is owed. */
+/** Refuses: authz.forbidden, authz.upstream_forbidden, routing.*, route.not_found, catalog.*, egress.blocked, config.unavailable. Nothing is owed. */
 export function resolve(
   call: IdentifiedCall,
   ports: LadderPorts,
   background: Background,
 ): MaybePromise<Result<ResolvedCall, Refusal>> {
   const target = call.target;
+  if (!may(call.key, 'call:invoke')) return err({ code: 'authz.forbidden', needs: 'call:invoke' });
   if (target.kind === 'catalog') return resolveCatalog(call, target.id, ports, background);
   // The same answer as for a registered upstream that leads there: no entry is laxer than another.
   if (target.kind === 'private_url') return err({ code: 'egress.blocked', host: target.host });
@@ -125,9 +127,9 @@ function withTarget(
   fixed: Endpoint | null,
 ): Result<ResolvedCall, Refusal> {
   const route = routeOf(call, upstream, path);
-  if (!route.ok) return route;
+  if (!route.ok) return toldOf(upstream, call, route.error);
   const endpoint = fixed === null ? chooseEndpoint(upstream, call.headers.targetHost) : ok(fixed);
-  if (!endpoint.ok) return endpoint;
+  if (!endpoint.ok) return toldOf(upstream, call, endpoint.error);
   return ok(
     grow(call, {
       catalog: null,
@@ -138,6 +140,16 @@ function withTarget(
     }),
   );
 }
+
+/** Who may not use an upstream is told that, and nothing of its routes and hosts. */
+const toldOf = (
+  upstream: Upstream,
+  { key, target }: IdentifiedCall,
+  refusal: Refusal,
+): Result<never, Refusal> =>
+  mayUse(key, upstream)
+    ? err(refusal)
+    : err({ code: 'authz.upstream_forbidden', named: spoken(target) });
 
 /** An upstream with routes is guarded by them on every surface; one without is open on /call and closed on /proxy (decisions section 2). */
 function routeOf(

@@ -19,17 +19,17 @@ import type { DenyRule } from '../domain/catalog/upstream';
 import { pricedBy } from '../domain/pricing/price-reads';
 import type { Refusal } from '../domain/refusal';
 import { disallowedNames } from '../domain/relay/query';
-import { may, mayUse } from '../domain/tenancy/access';
-import { type AuthorizedCall, type CatalogCall, grow, type ResolvedCall } from './call';
+import { mayUse } from '../domain/tenancy/access';
+import { type AuthorizedCall, type CatalogCall, grow, type ResolvedCall, spoken } from './call';
 import { readAll } from './pump';
 
 const authorized = { authorized: true, sentBytes: null, json: undefined } as const;
 
-/** Refuses: authz.*, guard.*, catalog.*, payload.too_large, request.body_incomplete. Nothing is owed. */
+/** Refuses: authz.upstream_forbidden, authz.denied, guard.*, catalog.*, payload.too_large, request.body_incomplete. Nothing is owed. */
 export function authorize(call: ResolvedCall): MaybePromise<Result<AuthorizedCall, Refusal>> {
   const { key, upstream } = call;
-  if (!may(key, 'call:invoke')) return err({ code: 'authz.forbidden', needs: 'call:invoke' });
-  if (!mayUse(key, upstream)) return err({ code: 'authz.upstream_forbidden', named: spoken(call) });
+  if (!mayUse(key, upstream))
+    return err({ code: 'authz.upstream_forbidden', named: spoken(call.target) });
   const denied = denial(call);
   if (denied !== null) return err({ code: 'authz.denied', rule: denied.id });
   const guarded = guardFault(call);
@@ -127,22 +127,6 @@ function judgedBody(
     return isJudged ? err({ kind: 'body_unreadable', reason: 'opaque' }) : ok({ kind: 'opaque' });
   const read = readBody(bytes);
   return read.ok || isJudged ? read : ok({ kind: 'opaque' });
-}
-
-/** What the caller itself wrote: a refusal names nothing else. */
-function spoken({ target }: ResolvedCall): string {
-  switch (target.kind) {
-    case 'name':
-      return target.name;
-    case 'alias':
-      return target.alias;
-    case 'url':
-      return target.url.authority;
-    case 'private_url':
-      return target.host;
-    case 'catalog':
-      return target.id;
-  }
 }
 
 function guardFault(call: ResolvedCall): Refusal | null {

@@ -28,6 +28,22 @@ export type Target =
   | { readonly kind: 'alias'; readonly alias: string }
   | { readonly kind: 'catalog'; readonly id: string };
 
+/** What the caller itself wrote: a refusal names nothing else. */
+export function spoken(target: Target): string {
+  switch (target.kind) {
+    case 'name':
+      return target.name;
+    case 'alias':
+      return target.alias;
+    case 'url':
+      return target.url.authority;
+    case 'private_url':
+      return target.host;
+    case 'catalog':
+      return target.id;
+  }
+}
+
 /** 01: a request that is well formed. `path` is '' or starts with '/', exactly as sent; `query` is without '?', `null` when there is none. */
 export interface CallRequest {
   readonly id: string;

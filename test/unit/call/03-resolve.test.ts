@@ -50,6 +50,52 @@ async function chosen(call: IdentifiedCall) {
   return result.value;
 }
 
+describe('a key that may not call at all', () => {
+  it.each([
+    ['a viewer', key({ role: 'viewer' })],
+    ['a key without call:invoke', key({ permissions: ['config:read'] })],
+  ])('%s is told so before anything is looked up, whatever it names', async (_, narrowed) => {
+    const refusal = { code: 'authz.forbidden', needs: 'call:invoke' };
+    const nowhere = { ...tenant(), named: never, aliased: never, at: never };
+    const targets: readonly IdentifiedCall['target'][] = [
+      { kind: 'name', name: 'api' },
+      { kind: 'alias', alias: 'api.t' },
+      { kind: 'url', url },
+      { kind: 'catalog', id: 'vendor.search' },
+      { kind: 'private_url', host: '10.0.0.1' },
+    ];
+    for (const target of targets)
+      expect(await refusalOf(identified({ key: narrowed, tenant: nowhere, target }))).toEqual(
+        refusal,
+      );
+  });
+});
+
+const never = (): never => {
+  throw new Error('was looked up');
+};
+
+describe('an upstream outside the lists of the key', () => {
+  const narrowed = { key: key({ upstreamAccess: ['ups_2'] }) };
+  const endpoints = ['a', 'b'].map((name) => ({ host: `${name}.hidden.t`, port: 443 }));
+  const pool = upstream({ endpoints, needsTargetHost: true });
+
+  it.each([
+    ['a pool that wants a host named', pool, scan()],
+    ['a pool that has not the named host', pool, scan({ targetHost: 'c.hidden.t' })],
+    ['a host that is none', pool, scan({ targetHost: 'a b' })],
+    ['routes that do not match', upstream({ routes: [route({ path: '/other' })] }), scan()],
+  ])('is one 403 that tells nothing of it: %s', async (_, one, headers) => {
+    for (const target of [
+      { kind: 'name', name: 'api' },
+      { kind: 'alias', alias: 'api' },
+    ] as const) {
+      const refusal = { code: 'authz.upstream_forbidden', named: 'api' };
+      expect(await refusalOf(among([one], { ...narrowed, headers, target }))).toEqual(refusal);
+    }
+  });
+});
+
 describe('by name and alias', () => {
   it('the base path goes in front of the path as sent', async () => {
     const call = await chosen(among([upstream({ basePath: '/base' })], { path: '/a%2Fb' }));

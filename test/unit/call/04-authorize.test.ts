@@ -32,12 +32,6 @@ const json = upstream({ bindings: [binding({ location: 'json', name: 'api_key' }
 const listed = { route: route({ queryAllowlist: ['a'] }) };
 
 const refused: readonly (readonly [string, Partial<ResolvedCall>, Refusal])[] = [
-  ['a viewer', { key: key({ role: 'viewer' }) }, { code: 'authz.forbidden', needs: 'call:invoke' }],
-  [
-    'a key without call:invoke',
-    { key: key({ permissions: ['config:read'] }) },
-    { code: 'authz.forbidden', needs: 'call:invoke' },
-  ],
   [
     'a name outside the key’s list, naming what the caller wrote',
     { key: key({ upstreamAccess: ['ups_2'] }) },
