@@ -73,6 +73,8 @@ export function intake(
 function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (scan.transferEncoding !== null && scan.transferEncoding.toLowerCase() !== 'chunked')
     return { code: 'request.framing_invalid', reason: 'transfer_encoding' };
+  // Dropped and passed over, an encoded body would reach the vendor as it is.
+  if (scan.wantsDecoding) return { code: 'request.framing_invalid', reason: 'body_encoding' };
   // fetch loses a GET body of unknown length without a word.
   if (scan.transferEncoding !== null && (method === 'GET' || method === 'HEAD'))
     return { code: 'request.framing_invalid', reason: 'chunked_get' };

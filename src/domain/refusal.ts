@@ -192,7 +192,7 @@ export interface TagCap {
 }
 
 /** Why a body's framing is refused. */
-export type FramingFault = 'transfer_encoding' | 'content_length' | 'chunked_get';
+export type FramingFault = 'transfer_encoding' | 'content_length' | 'chunked_get' | 'body_encoding';
 
 /** Why a URL cannot be a target. */
 export type UrlFault =

@@ -9,6 +9,7 @@ export const weirPrefix = 'x-weir-';
 export const weirHeaders = {
   key: 'x-weir-key',
   targetHost: 'x-weir-target-host',
+  bodyEncoding: 'x-weir-body-encoding',
   callId: 'x-weir-call-id',
   error: 'x-weir-error',
   errorSource: 'x-weir-error-source',

@@ -29,6 +29,8 @@ const framingFaults: Record<FramingFault, string> = {
   transfer_encoding: 'Only Transfer-Encoding: chunked is accepted.',
   content_length: 'Send one Content-Length with a non-negative integer.',
   chunked_get: 'Send the body of a GET or HEAD with a Content-Length.',
+  body_encoding:
+    'X-Weir-Body-Encoding is not decoded yet. Send the body as the upstream is to get it.',
 };
 
 const jsonFaults: Record<Extract<Refusal, { code: 'binding.body_invalid' }>['reason'], string> = {

@@ -26,6 +26,8 @@ export interface HeaderScan {
   readonly contentEncoding: boolean;
   readonly contentLength: string | null;
   readonly transferEncoding: string | null;
+  /** The caller wants its body decoded before the send. */
+  readonly wantsDecoding: boolean;
   /** The caller's Idempotency-Key; relayed as it came, except on tier 4. */
   readonly idempotencyKey: string | null;
   readonly meta: string | null;
@@ -66,6 +68,7 @@ class Scanner implements HeaderScan {
   contentEncoding = false;
   contentLength: string | null = null;
   transferEncoding: string | null = null;
+  wantsDecoding = false;
   idempotencyKey: string | null = null;
   meta: string | null = null;
   maxCostMicro: string | null = null;
@@ -152,6 +155,9 @@ class Scanner implements HeaderScan {
         break;
       case weirHeaders.targetHost:
         this.targetHost = value;
+        break;
+      case weirHeaders.bodyEncoding:
+        this.wantsDecoding = true;
         break;
       case weirHeaders.meta:
         this.meta = value;

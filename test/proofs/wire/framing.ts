@@ -149,11 +149,11 @@ export const framingRows: readonly WireRow[] = [
     n: 122,
     kind: 'refusal',
     title:
-      'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than ' +
-      'chunked is a 400',
+      'Two Content-Length values, one that is no integer, a Transfer-Encoding other than chunked, or ' +
+      'X-Weir-Body-Encoding is a 400',
     why:
-      'digest B5 body checks; C014. All but "gzip, chunked" end at the runtime, before the ' +
-      'Worker',
+      'digest B5 body checks; C014. All but "gzip, chunked" and the last end at the runtime, before ' +
+      'the Worker. What nobody decodes must not reach the upstream encoded',
     run: async (stand) => {
       const target = `${stand.plain.path}/f`;
       const bad = [
@@ -177,6 +177,11 @@ export const framingRows: readonly WireRow[] = [
       const headers = ['Transfer-Encoding: gzip, chunked'];
       const coded = { method: 'POST', target, headers, body: `${chunk('abc')}0\r\n\r\n` };
       await refused(stand, coded, 400, 'request.framing_invalid');
+      for (const coding of ['gzip', 'base64', 'base64+gzip']) {
+        const encoded = [`X-Weir-Body-Encoding: ${coding}`, sized('YWJj')];
+        const call = { method: 'POST', target, headers: encoded, body: 'YWJj' };
+        await refused(stand, call, 400, 'request.framing_invalid');
+      }
     },
   },
   {

@@ -333,6 +333,7 @@ describe('bounds and framing', () => {
     [{ 'content-length': '+5' }, 'content_length'],
     [{ 'content-length': '5, 5' }, 'content_length'],
     [{ 'content-length': '0x5' }, 'content_length'],
+    [{ 'x-weir-body-encoding': 'gzip' }, 'body_encoding'],
   ])('framing %j is refused', (headers, reason) => {
     const sent = { method: 'POST', headers: headers as unknown as Record<string, string> };
     expect(take('/call/api', sent)).toEqual({ code: 'request.framing_invalid', reason });

@@ -140,6 +140,7 @@ export const scan = (parts: Partial<HeaderScan> = {}): HeaderScan => ({
   contentEncoding: false,
   contentLength: null,
   transferEncoding: null,
+  wantsDecoding: false,
   idempotencyKey: null,
   meta: null,
   maxCostMicro: null,
