@@ -40,6 +40,9 @@ const controlBytes = /[\x00-\x08\x0a-\x1f\x7f]/;
 /** What JavaScript sees in place of a byte that is not UTF-8: a rewritten header would send it instead of the byte. */
 const replacement = '\ufffd';
 
+/** How a switch in a header is turned off. */
+const saysNo = /^(?:|0|false|no|off)$/i;
+
 /** Scans the headers of a request. Refuses: request.headers_too_large, request.header_invalid. */
 export function scanHeaders(
   { headers, method }: Pick<Request, 'headers' | 'method'>,
@@ -166,7 +169,7 @@ class Scanner implements HeaderScan {
         this.maxCostMicro = value;
         break;
       case weirHeaders.keepReportedCharge:
-        this.keepsReportedCharge = true;
+        this.keepsReportedCharge = !saysNo.test(value);
         break;
     }
   }

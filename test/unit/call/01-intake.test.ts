@@ -246,6 +246,19 @@ describe('headers', () => {
     ]);
   });
 
+  it.each(['1', 'true', 'yes', 'x'])(
+    'keep the vendor’s charge with a truthy value: %s',
+    (value) => {
+      const headers = { 'x-weir-keep-reported-charge': value };
+      expect(accepted('/call/api', { headers }).headers.keepsReportedCharge).toBe(true);
+    },
+  );
+
+  it.each(['', '0', 'false', 'No', 'off'])('do not keep it when it says %j', (value) => {
+    const headers = { 'x-weir-keep-reported-charge': value };
+    expect(accepted('/call/api', { headers }).headers.keepsReportedCharge).toBe(false);
+  });
+
   it.each([
     ['no pair', 'team', { pair: 1, reason: 'not_a_pair' }],
     ['one name twice', 'a=1,a=2', { pair: 2, reason: 'repeated_key' }],
