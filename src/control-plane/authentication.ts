@@ -30,13 +30,21 @@ export async function authenticate(
   services: ManagementServices,
   background: Background,
 ): Promise<Result<Identified, Refusal>> {
-  const key = presentedKey(request.headers);
-  if (!key.ok) return key;
-  if (await isOperator(key.value, services.env.operatorKeys)) {
-    return ok({ actor: { kind: 'operator' }, chain: [] });
-  }
-  if (!isToken(key.value)) return err({ code: 'auth.failed', reason: 'malformed' });
-  const identity = await services.config.identify(key.value, services.clock(), background);
+  const presented = presentedKeys(request.headers);
+  const operators = services.env.operatorKeys;
+  const judged = presented.map(async (key) => ({
+    key,
+    isOperators: await isOperator(key, operators),
+  }));
+  // What is no key of ours is somebody else's: a proxy in front may use the other header.
+  const [ours, other] = (await Promise.all(judged)).filter(
+    ({ key, isOperators }) => isOperators || isToken(key),
+  );
+  if (other !== undefined) return err({ code: 'auth.key_conflict' });
+  if (ours === undefined)
+    return err({ code: 'auth.failed', reason: presented.length === 0 ? 'missing' : 'malformed' });
+  if (ours.isOperators) return ok({ actor: { kind: 'operator' }, chain: [] });
+  const identity = await services.config.identify(ours.key, services.clock(), background);
   if (!identity.ok) return identity;
   const actor: Actor = { kind: 'key', key: identity.value.key };
   return ok({ actor, chain: identity.value.tenant.chain });
@@ -73,13 +81,11 @@ export async function actingChain(
   return reachable && chain.value.length > 0 ? chain : err(notFound);
 }
 
-function presentedKey(headers: Headers): Result<string, Refusal> {
+/** What stands where a key may stand, each text once. */
+function presentedKeys(headers: Headers): readonly string[] {
   const direct = headers.get(weirHeaders.key)?.trim() ?? '';
   const bearer = /^bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '';
-  if (direct !== '' && bearer !== '' && direct !== bearer)
-    return err({ code: 'auth.key_conflict' });
-  const key = direct === '' ? bearer : direct;
-  return key === '' ? err({ code: 'auth.failed', reason: 'missing' }) : ok(key);
+  return [...new Set([direct, bearer])].filter((key) => key !== '');
 }
 
 /**

@@ -264,6 +264,20 @@ describe('the operator key', () => {
     });
   });
 
+  it('or an access key is the only one of ours beside what a proxy in front put into the other header', async () => {
+    for (const ours of [operatorKey, own.token]) {
+      const direct = { 'x-weir-key': ours, authorization: 'Bearer eyJhbGciOi.of-a-proxy' };
+      const bearer = { 'x-weir-key': 'of-a-proxy', authorization: `Bearer ${ours}` };
+      for (const headers of [direct, bearer])
+        expect((await api.send('GET', '/tenants', { key: null, headers })).status).toBe(200);
+    }
+    const neither = { 'x-weir-key': 'one', authorization: 'Bearer other' };
+    expect(await api.send('GET', '/tenants', { key: null, headers: neither })).toMatchObject({
+      status: 401,
+      body: { type: 'urn:weir:problem:auth.failed' },
+    });
+  });
+
   it('rotates: both are valid meanwhile, and only the new one after', async () => {
     const during = makeApi({ vars: { OPERATOR_KEY: `${operatorKey},${second}` } });
     for (const key of [operatorKey, second]) {
