@@ -1,7 +1,7 @@
 /**
  * Where a Weir key may stand, and how it is taken out again without touching anything else (decisions section 2).
  * Promises: every whole token in a carrier is found; what is not a token there is the caller's own and stays, byte for byte. Pure.
- * Called by stage 01 and by the management API.
+ * Called by stage 01; the management API takes a key in X-Weir-Key and Authorization: Bearer only.
  */
 import { tokensIn } from './token';
 
