@@ -85,11 +85,23 @@ export function mergeQuery(own: RawQuery, callers: RawQuery): RawQuery {
   return callers === null || callers === '' ? own : `${own}&${callers}`;
 }
 
-/** Decoded names that are not allowed, each once, in their order. Case counts. */
+/**
+ * Decoded names that are not allowed, each once, in their order. Case counts. Some origins begin a
+ * pair at a semicolon too (HTML 4.01 B.2.2): no name hides behind one.
+ */
 export function disallowedNames(raw: RawQuery, allow: ReadonlySet<string>): string[] {
-  const names = queryPairs(raw).map((pair) => pair.name);
+  const names = queryPairs(raw).flatMap((pair) => [pair.name, ...namesBehindSemicolons(pair.raw)]);
   return [...new Set(names)].filter((name) => !allow.has(name));
 }
+
+const namesBehindSemicolons = (rawPair: string): string[] =>
+  rawPair.includes(';')
+    ? rawPair
+        .split(';')
+        .slice(1)
+        .filter((part) => part !== '')
+        .map(nameOf)
+    : [];
 
 /**
  * Decoded names that occur more than once, each once: we and the origin could read different

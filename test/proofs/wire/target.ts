@@ -266,7 +266,15 @@ export const targetRows: readonly WireRow[] = [
         path: '/',
         query_allowlist,
       });
-      const wrong = ['?Limit=5', '?limit[]=5', '?limit=1&x=2', '?%78=2', '?limit%20=1', '?=1'];
+      const wrong = [
+        '?Limit=5',
+        '?limit[]=5',
+        '?limit=1&x=2',
+        '?%78=2',
+        '?limit%20=1',
+        '?=1',
+        '?q=1;x=2',
+      ];
       for (const query of wrong) {
         await refused(
           stand,

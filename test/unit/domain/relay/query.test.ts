@@ -133,6 +133,10 @@ describe('allowlist', () => {
     ['an allowed query', 'q=a&&limit=1', [], []],
     ['an undeclared name twice is named once', 'x=1&%78=2', ['x'], ['x']],
     ['a nameless pair', '=1', [''], []],
+    ['a name behind a semicolon, where some origins begin a pair', 'q=1;x=2', ['x'], []],
+    ['the same, escaped name', 'limit=1;%78;q=2', ['x'], []],
+    ['allowed names with semicolons', 'q=1;limit=2;', [], []],
+    ['an escaped semicolon, which is a value', 'q=1%3Bx=2', [], []],
     ['none', null, [], []],
   ])('%s', (_name, raw, disallowed, repeated) => {
     expect({ disallowed: disallowedNames(raw, allow), repeated: repeatedNames(raw) }).toEqual({
