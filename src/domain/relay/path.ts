@@ -33,13 +33,21 @@ function decodeOnce(path: string): string {
 }
 
 /** The decoded path with runs of slashes merged: the second form that prefixes and deny rules are judged on. To be compared, never sent. */
-export const mergedPath = (path: string): string => decodeOnce(path).replace(/\/{2,}/g, '/');
+export const mergedPath = (path: string): string => merged(decodeOnce(path));
 
-/** What an origin may read in a path: it decoded and merged, and the same without the parameters of its segments (`/a;v=1/b` is `/a/b`). */
+const merged = (path: string): string => path.replace(/\/{2,}/g, '/');
+
+const withoutParameters = (path: string): string => path.replace(/;[^/]*/g, '');
+
+/**
+ * What an origin may read in a path: it decoded and merged, and the same without the parameters of its segments (`/a;v=1/b` is `/a/b`),
+ * which servlet containers take off before they decode (`/a;%2F/b` is `/a/b`) and others afterwards.
+ */
 export function readings(path: string): readonly string[] {
-  const merged = mergedPath(path);
-  if (!merged.includes(';')) return [merged];
-  return [merged, merged.replace(/;[^/]*/g, '').replace(/\/{2,}/g, '/')];
+  const plain = mergedPath(path);
+  if (!plain.includes(';')) return [plain];
+  const bare = mergedPath(withoutParameters(path));
+  return [plain, bare, merged(withoutParameters(plain)), merged(withoutParameters(bare))];
 }
 
 /** Whether `prefix` (`''` or `/a/b`) covers `path` at a segment boundary: `/v1` covers `/v1` and `/v1/x`, never `/v10`. */

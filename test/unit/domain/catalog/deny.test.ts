@@ -24,6 +24,10 @@ describe('a forbidden path', () => {
     ['/caf%C3%A9', '/caf%c3%a9/%zz'],
     ['/caf%C3%A9', '/café/%ff/%C3%A9'],
     ['/caf%E9', '/caf%e9/%C3%A9'],
+    ['/admin/keys', '/admin;v=1/keys'],
+    ['/admin/keys', '/admin%3Bv=1/keys'],
+    ['/admin/keys', '/admin;v%2F1/keys'],
+    ['/admin/keys', '/admin;/;%2F/keys;%3B'],
   ])('%s holds for %s', (rulePath, path) => {
     expect(isDenied(rulePath, path)).toBe(true);
   });
@@ -33,6 +37,7 @@ describe('a forbidden path', () => {
     ['/admin', '/x/admin'],
     ['/caf%C3%A9', '/cafe'],
     ['/caf%C3%A9', '/caf%E9'],
+    ['/admin/keys', '/admin;/v/keys'],
   ])('%s says nothing of %s', (rulePath, path) => {
     expect(isDenied(rulePath, path)).toBe(false);
   });
