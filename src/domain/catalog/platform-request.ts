@@ -4,11 +4,13 @@
  * Must never: be held against a caller's own credential: that account is the vendor's to bound. Pure.
  * Called where the platform account is offered, before the hold.
  */
+import { hasAlike, isAlike } from '../relay/alike';
 import {
   encodeQueryPart,
   queryPairs,
-  queryPairValue,
   type RawQuery,
+  type ReadPair,
+  readPair,
   withoutQueryPairs,
 } from '../relay/query';
 import type { CatalogEndpoint, CeilingParam, PlatformRule } from './endpoint';
@@ -36,7 +38,7 @@ export function platformFault(
   if (body.kind === 'opaque' && rulesReadBody(rules)) return unreadable(body);
   for (const rule of rules) {
     const name = rule.at.join('.');
-    const found = rule.in === 'query' ? inQuery(query, name) : inBody(body, rule.at);
+    const found = rule.in === 'query' ? readPair(queryPairs(query), name) : inBody(body, rule.at);
     if (found.isAmbiguous) return { kind: 'repeated', in: rule.in, names: [name] };
     const fault = ruleFault(rule, found.value);
     if (fault === 'refused') return { kind: 'option_refused', in: rule.in, name };
@@ -50,9 +52,9 @@ export function platformFault(
 const rulesReadBody = (rules: readonly PlatformRule[] | null): boolean =>
   rules !== null && (rules.length === 0 || rules.some((rule) => rule.in === 'body'));
 
-/** A query with the ceiling set to `micros` (micro-USD): exactly one pair of that name, behind the others, never above the hold. */
+/** A query with the ceiling set to `micros` (micro-USD): exactly one pair of that name, in any letter case, behind the others. */
 export function withCeiling(query: RawQuery, param: CeilingParam, micros: number): string {
-  const kept = withoutQueryPairs(query, (name) => name === param.name) ?? '';
+  const kept = withoutQueryPairs(query, (name) => isAlike(name, param.name)) ?? '';
   const pair = `${encodeQueryPart(param.name)}=${ceilingText(param.unit, micros)}`;
   return kept === '' ? pair : `${kept}&${pair}`;
 }
@@ -94,30 +96,14 @@ const numberOf = (place: 'query' | 'body', value: unknown): number => {
     : Number.NaN;
 };
 
-interface Found {
-  /** `undefined`: not there. */
-  readonly value: unknown;
-  /** Given twice, or in another letter case: many vendors' parsers take `COUNT` for `count`, and the last one wins. */
-  readonly isAmbiguous: boolean;
-}
-
-function inQuery(query: RawQuery, name: string): Found {
-  const pairs = queryPairs(query).filter((pair) => folded(pair.name) === folded(name));
-  const first = pairs.find((pair) => pair.name === name);
-  const value = first === undefined ? undefined : queryPairValue(first.raw);
-  return { value, isAmbiguous: pairs.length > (first === undefined ? 0 : 1) };
-}
+/** What a vendor reads at a path of the body. */
+type Found = Pick<ReadPair, 'isAmbiguous'> & { readonly value: unknown };
 
 function inBody(body: JudgedBody, at: readonly string[]): Found {
   let value: unknown = body.kind === 'json' ? body.value : undefined;
   for (const name of at) {
-    const members = membersOf(value) ?? new Map<string, unknown>();
-    const alike = [...members.keys()].filter((member) => folded(member) === folded(name));
-    if (alike.some((member) => member !== name)) return { value: undefined, isAmbiguous: true };
-    value = members.get(name);
+    if (hasAlike(value, name)) return { value: undefined, isAmbiguous: true };
+    value = membersOf(value)?.get(name);
   }
   return { value, isAmbiguous: false };
 }
-
-/** Both ways: `ſ` is an `S` in upper case, the Kelvin sign a `k` in lower case. */
-const folded = (name: string): string => name.toUpperCase().toLowerCase();

@@ -14,7 +14,7 @@ import {
 } from '../../base/limits-money';
 import { ceilMicros, type Decimal, type Term, times, wholeDecimal } from './decimal';
 import type { Cost, Meter, PriceSelector, ReserveCount, ReserveFactor, Settlement } from './price';
-import { askedFor, askedUnits, type RequestFacts, selects } from './request-facts';
+import { askedFor, askedUnits, isDisputed, type RequestFacts, selects } from './request-facts';
 
 /** The price of one call, after the tables; plain data, may be stored. `null`: not known. */
 export type FrozenPrice =
@@ -171,8 +171,8 @@ function freeze(cost: Cost, facts: RequestFacts): FrozenPrice {
 }
 
 /**
- * The first row that matches; none when a value that any row asks for is there twice: a cheap
- * catch-all must not be reached by `?model=cheap&model=dear`.
+ * The first row that matches; none when a value that any row asks for is there twice, in whatever
+ * letter case: a cheap catch-all must not be reached by `?model=cheap&Model=dear`.
  */
 function matching<T extends { readonly when: readonly PriceSelector[] }>(
   rows: readonly T[],
@@ -206,10 +206,12 @@ function pageRows(
   return askedUnits(facts, { ...page, default: page.default ?? quotaPageDefault, max });
 }
 
-/** Entities that the body lists; one when it lists none. */
+/** Entities that the body lists; one when it lists none, the most where the vendor may read another list. */
 function entityCount(entities: string | null, facts: RequestFacts): number {
   if (entities === null) return 1;
-  const found = readPath(facts.body, pathOf(entities));
+  const path = pathOf(entities);
+  if (isDisputed(facts.body, path)) return quotaRowsMax;
+  const found = readPath(facts.body, path);
   if (found.kind === 'count') return Math.max(1, found.count);
   const list = found.kind === 'values' ? found.values[0] : null;
   return Array.isArray(list) ? Math.max(1, list.length) : 1;

@@ -1,10 +1,11 @@
 /**
  * RequestFacts: what the caller's request says that a price depends on. Promises: a value that is
- * there twice is `ambiguous`, so that no price is chosen by a value which the vendor may not read
- * (`?limit=1&limit=1000`). Must never: guess. Pure. Called by `estimate.ts`.
+ * there twice, or in another letter case, is `ambiguous`, so that no price is chosen by a value which
+ * the vendor may not read (`?limit=1&LIMIT=1000`). Must never: guess. Pure. Called by `estimate.ts`.
  */
-import { pathOf, readPath } from '../../base/json-path';
-import { type QueryPair, queryPairValue } from '../relay/query';
+import { type JsonPath, pathOf, readPath } from '../../base/json-path';
+import { hasAlike } from '../relay/alike';
+import { type QueryPair, readPair } from '../relay/query';
 import type { PriceSelector, RequestUnits, RequestValue } from './price';
 
 /** The parts of a request that prices read. */
@@ -27,19 +28,31 @@ type Asked =
 /** What the request says for a value. */
 export function askedFor(facts: RequestFacts, where: RequestValue): Asked {
   if (where.in === 'query') {
-    const pairs = facts.query.filter((pair) => pair.name === where.at);
-    const [first] = pairs;
-    if (first === undefined) return { kind: 'absent' };
-    return pairs.length === 1
-      ? { kind: 'value', value: queryPairValue(first.raw) }
-      : { kind: 'ambiguous' };
+    const { value, isAmbiguous } = readPair(facts.query, where.at);
+    if (isAmbiguous) return { kind: 'ambiguous' };
+    return value === undefined ? { kind: 'absent' } : { kind: 'value', value };
   }
-  const found = readPath(facts.body, pathOf(where.at));
+  const path = pathOf(where.at);
+  if (isDisputed(facts.body, path)) return { kind: 'ambiguous' };
+  const found = readPath(facts.body, path);
   if (found.kind === 'missing') return { kind: 'absent' };
   if (found.kind === 'count') return { kind: 'value', value: found.count };
   return found.values.length === 1
     ? { kind: 'value', value: found.values[0] }
     : { kind: found.values.length === 0 ? 'absent' : 'ambiguous' };
+}
+
+/** Whether a member on the way has one beside it that the vendor may read in its place. */
+export function isDisputed(body: unknown, path: JsonPath): boolean {
+  let value = body;
+  for (const step of path) {
+    if (step.kind !== 'member') return false;
+    if (hasAlike(value, step.name)) return true;
+    const found = readPath(value, [step]);
+    if (found.kind !== 'values') return false;
+    [value] = found.values;
+  }
+  return false;
 }
 
 /** Whether a condition of a price row holds. Texts and numbers compare as texts, an object never. */

@@ -7,6 +7,8 @@
  * pair appended behind it would be lost. Called by stages 01, 04, 08.
  */
 
+import { isAlike } from './alike';
+
 /** A raw query: `null` when the target has no `?`, `''` when it has nothing after it. */
 export type RawQuery = string | null;
 
@@ -40,6 +42,28 @@ export function decodeQueryPart(part: string): string {
 export function queryPairValue(rawPair: string): string {
   const equals = rawPair.indexOf('=');
   return equals < 0 ? '' : decodeQueryPart(rawPair.slice(equals + 1));
+}
+
+/** What a query says for a name. */
+export interface ReadPair {
+  /** Decoded; `undefined`: not there. */
+  readonly value: string | undefined;
+  /** Given twice, in another letter case, or beside a raw `;`, where some parsers part pairs too: the vendor may read another value. */
+  readonly isAmbiguous: boolean;
+}
+
+/** Reads the value of a name as far as all vendors read it alike. */
+export function readPair(pairs: readonly QueryPair[], name: string): ReadPair {
+  let first: QueryPair | undefined;
+  let isAmbiguous = false;
+  for (const pair of pairs) {
+    if (pair.raw.includes(';'))
+      isAmbiguous ||= pair.raw.split(';').some((part) => isAlike(nameOf(part), name));
+    if (!isAlike(pair.name, name)) continue;
+    isAmbiguous ||= first !== undefined || pair.name !== name;
+    if (pair.name === name) first ??= pair;
+  }
+  return { value: first === undefined ? undefined : queryPairValue(first.raw), isAmbiguous };
 }
 
 /**

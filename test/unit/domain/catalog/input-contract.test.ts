@@ -316,6 +316,10 @@ describe('platform_request', () => {
     [limit, 'limit=1&limit=1000', undefined, repeated('query', 'limit')],
     [limit, 'limit=1&Limit=1000', undefined, repeated('query', 'limit')],
     [limit, 'LIMIT=1', undefined, repeated('query', 'limit')],
+    [limit, 'limit=1&x=y;limit=1000', undefined, repeated('query', 'limit')],
+    [limit, 'limit=1&x=y;%4cimit=1000', undefined, repeated('query', 'limit')],
+    [limit, 'limit=1&x=y;limits=1000', undefined, null],
+    [limit, 'limit=1&x=y%3Blimit=1000', undefined, null],
     [model, null, { options: { model: 'small' } }, null],
     [model, null, { options: { model: 'large' } }, value('body', 'options.model')],
     [model, null, { options: { model: ['small'] } }, value('body', 'options.model')],
@@ -405,5 +409,6 @@ describe('ceiling_param', () => {
     const param = { name: 'max', unit: 'micro_usd' } as const;
     expect(withCeiling('a=%41&max=999&m%61x=998&&b', param, 5)).toBe('a=%41&&b&max=5');
     expect(withCeiling('max=9', param, 5)).toBe('max=5');
+    expect(withCeiling('MAX=9&Max&maxi=1', param, 5)).toBe('maxi=1&max=5');
   });
 });

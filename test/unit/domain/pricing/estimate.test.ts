@@ -42,13 +42,29 @@ describe('estimate', () => {
     expect(micros(estimate(tiers, settled(), asking({ query })))).toBe(expected);
   });
 
-  it.each(['n=1&n=9', 'n=9&n=1', 'n=1&%6E=9'])(
-    'C040: %s chooses no price, also not a catch-all',
-    (query) => {
-      const open: Cost = { ...tiers, prices: [...tiers.prices, { when: [], priceMicros: 1 }] };
-      expect(micros(estimate(open, settled(), asking({ query })))).toBe('no_price');
-    },
-  );
+  it.each([
+    ...['n=1&n=9', 'n=9&n=1', 'n=1&%6E=9', 'n=1&N=9', 'N=1', '%4e=1'],
+    ...['x=1;n=9&n=1', 'n=1&x;N=9', 'n=1;x', 'n;x=1'],
+  ])('C040: %s chooses no price, also not a catch-all', (query) => {
+    const open: Cost = { ...tiers, prices: [...tiers.prices, { when: [], priceMicros: 1 }] };
+    expect(micros(estimate(open, settled(), asking({ query })))).toBe('no_price');
+  });
+
+  it.each([
+    [{ model: 'small', Model: 'big' }],
+    [{ MODEL: 'small' }],
+    [{ model: 'small', mOdel: 'big' }],
+  ])('C040: %j chooses no price: a vendor may read the other member', (body) => {
+    const facts = asking({ body, bodyBytes: 3 });
+    expect(micros(estimate(chatCost, settled(), facts))).toBe('no_price');
+  });
+
+  it('a member that looks like the one that is counted reserves the most', () => {
+    const held = (more: object) =>
+      micros(estimate(chatCost, settled(), asking({ body: { model: 'big', ...more } })));
+    expect(held({ max_tokens: 10, Max_Tokens: 4_000 })).toBe(held({ max_tokens: 4_000 }));
+    expect(held({ max_tokens: 10, max_token: 4_000 })).toBe(held({ max_tokens: 10 }));
+  });
 
   it('a selector reads the JSON body, and an object there matches nothing', () => {
     const facts = (model: unknown) => asking({ body: { model }, bodyBytes: 3 });
@@ -96,6 +112,9 @@ describe('estimate', () => {
     ['size=0', 100],
     ['size=x', 100],
     ['size=1&size=90', 100],
+    ['size=1&Size=90', 100],
+    ['size=1&x=;size=90', 100],
+    ['size=1&x=;sized=90', 1],
   ])('quota rows: page of %j is %d rows', (query, rows) => {
     const cost: Cost = {
       kind: 'quota_rows',
@@ -108,6 +127,9 @@ describe('estimate', () => {
     const body = { ids: Array.from({ length: 150 }, (_, i) => i) };
     expect(micros(estimate(cost, settled(), asking({ query, body })))).toBe(
       Math.min(150 * rows, 10_000),
+    );
+    expect(micros(estimate(cost, settled(), asking({ body: { ids: [1], Ids: [1, 2] } })))).toBe(
+      10_000,
     );
     expect(micros(estimate({ ...cost, page: null }, settled(), asking({ query })))).toBe(20);
   });
