@@ -182,7 +182,7 @@ export const moneyRefusals: RefusalRows<MoneyCode> = {
     status: 400,
     title: 'The Idempotency-Key is not valid',
     blame: 'caller',
-    detail: () => `Send one key with 1 to ${recordKeyCharsMax} characters.`,
+    detail: () => `Send one key with 1 to ${recordKeyCharsMax} characters, in UTF-8.`,
     members: (r) => ({ reason: r.reason, chars_max: recordKeyCharsMax }),
   },
   'idempotency.quota': {

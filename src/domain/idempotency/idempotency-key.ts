@@ -2,8 +2,9 @@
  * Caller idempotency: the key, its scope, its record and what the request's fingerprint covers.
  * Promises: two requests that differ in method, path, query or body never have one fingerprint
  * input; two principals, or two values of the primary tag, never share a key. Must never: cut a
- * key (two long keys would become one), or read anything into it: it is the caller's. Pure; the
- * stage hashes. Called by stages 01 and 06. Decided: digest A10, decisions section 5.
+ * key (two long keys would become one), take one whose bytes it cannot see, or read anything into
+ * it: it is the caller's. Pure; the stage hashes. Called by stages 01 and 06. Decided: digest A10,
+ * decisions section 5.
  */
 import { assert } from '../../base/assert';
 import { keyedBodyBytesMax, recordKeyCharsMax, recordScopeCharsMax } from '../../base/limits-money';
@@ -14,8 +15,11 @@ import type { RawQuery } from '../relay/query';
 
 /** Why a key cannot be honoured (400). */
 export type KeyFault =
-  | { readonly reason: 'empty' }
+  | { readonly reason: 'empty' | 'not_utf8' }
   | { readonly reason: 'too_long'; readonly charsMax: number };
+
+/** What JavaScript sees in place of any byte that is not UTF-8: keys that differ there would be one. */
+const replacement = '\ufffd';
 
 /**
  * The key of a metered call; `null` when it has none. Opaque: `"abc"` and `abc` are two keys, as
@@ -27,7 +31,7 @@ export function readIdempotencyKey(header: string | null): Result<string | null,
   if (header.length > recordKeyCharsMax) {
     return err({ reason: 'too_long', charsMax: recordKeyCharsMax });
   }
-  return ok(header);
+  return header.includes(replacement) ? err({ reason: 'not_utf8' }) : ok(header);
 }
 
 /** Between the parts of a scope; neither an id nor a tag can hold it. */

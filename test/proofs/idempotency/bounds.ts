@@ -51,6 +51,32 @@ export const bounds: readonly Named[] = [
     },
   ],
   [
+    'keys that differ in bytes which are no UTF-8 are never one key: 400, nothing is sent',
+    async (world) => {
+      const tenant = await world.tenant();
+      const call = keyed();
+      // What Python and Node send of ä and ö.
+      for (const byte of ['\u00e4', '\u00f6']) {
+        const answer = await tenant.call('lab.fixed', { ...call, key: `${call.key}-${byte}` });
+        refused(answer, 400, 'idempotency.key_invalid', { reason: 'not_utf8' });
+      }
+      await spent(world, tenant, { caseId: call.caseId, hits: 0, micros: 0 });
+    },
+  ],
+  [
+    'keys that differ in a character beyond ASCII are two keys',
+    async (world) => {
+      const tenant = await world.tenant();
+      const call = keyed();
+      for (const char of ['\u00e4', '\u00f6']) {
+        const key = Buffer.from(`${call.key}-${char}`).toString('latin1');
+        const first = fresh(await tenant.call('lab.fixed', { ...call, key }));
+        sameAnswer(first, await tenant.call('lab.fixed', { ...call, key }));
+      }
+      await spent(world, tenant, { caseId: call.caseId, hits: 2, micros: 2 * callMicros });
+    },
+  ],
+  [
     'IETF 2.1: a key in quotes is a key of its own: what is inside is not read',
     async (world) => {
       const tenant = await world.tenant();

@@ -19,6 +19,14 @@ describe('readIdempotencyKey', () => {
     },
   );
 
+  it('refuses one with a byte that is no UTF-8: another such key would look the same', () => {
+    expect(readIdempotencyKey('order-\ufffd')).toEqual({
+      ok: false,
+      error: { reason: 'not_utf8' },
+    });
+    expect(readIdempotencyKey('order-ä')).toEqual({ ok: true, value: 'order-ä' });
+  });
+
   it('refuses an empty and a long one; it never cuts', () => {
     expect(readIdempotencyKey('')).toEqual({ ok: false, error: { reason: 'empty' } });
     expect(readIdempotencyKey('x'.repeat(201))).toEqual({
