@@ -17,7 +17,18 @@ const claim = fc.option(fc.tuple(id, id, id, id));
 const cap = fc.option(fc.nat());
 const key = fc.constantFrom('key_a', 'key_b');
 
+/** Uncounted calls, plain ones and those that travel whole, so that all of them stand between two of one key. */
 const place: fc.Arbitrary<PlaceOp> = fc.oneof(
+  fc.tuple(
+    fc.constant('place' as const),
+    id,
+    micros,
+    key,
+    fc.constant(null),
+    fc.constant(null),
+    fc.constant(null),
+    fc.constant(true),
+  ),
   fc.tuple(fc.constant('place' as const), id, micros, key, cap, tags, claim),
   fc.tuple(fc.constant('place' as const), id, micros, key, cap, tags, claim, fc.constant(true)),
   fc.tuple(

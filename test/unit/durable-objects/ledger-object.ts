@@ -3,6 +3,7 @@
  * the history moves, and a few scenes on the real clock. Bundled by `test/proofs/ledger-model.ts`.
  */
 import { OrgLedger } from '../../../durable-objects/org-ledger';
+import { packedLedger } from '../../../src/adapters/durable/ledger-call';
 import { historyOf, type Step, startMs } from '../../support/ledger-history';
 
 /** Clocks of the objects that play a history, by name. Object and Worker are in one isolate. */
@@ -43,12 +44,14 @@ async function evict(stub: Stub): Promise<void> {
 
 /** Carries out one step; calls of one step are sent together and arrive in order. */
 async function run(stub: Stub, step: Step): Promise<unknown> {
+  // As the road sends them: flat lists there and back.
+  const ledger = packedLedger(stub);
   switch (step.do) {
     case 'apply':
-      return Promise.all(step.calls.map((call) => stub.apply(call.ends, call.places)));
+      return Promise.all(step.calls.map((call) => ledger.apply(call.ends, call.places)));
     case 'die':
     case 'lose_answer':
-      return stub.apply(step.call.ends, step.call.places);
+      return ledger.apply(step.call.ends, step.call.places);
     case 'credit':
       return step.kind === 'purchased'
         ? stub.topUp(step.id, step.micros)
