@@ -173,6 +173,50 @@ describe('scanner', () => {
     );
   });
 
+  it('finds a repeated name among any number of names, whatever it is spelled like', () => {
+    const name = fc.oneof(
+      fc.nat(30).map((n) => `n${n}`),
+      fc.nat(12).map(String),
+      fc.constantFrom('__proto__', 'constructor', '', '"', '\\', '\ud800', 'é', 'e\u0301'),
+    );
+    const spelled = name.chain((text) => fc.tuple(fc.constant(text), spelledName(text)));
+    fc.assert(
+      fc.property(fc.array(spelled, { maxLength: 24 }), fc.boolean(), (all, isNested) => {
+        const object = `{${all.map(([, text], at) => `${text}:${at}`).join(',')}}`;
+        const parsed = parseJson(isNested ? `[1,{"a":${object}}]` : object, options);
+        const isRepeated = new Set(all.map(([text]) => text)).size < all.length;
+        expect(parsed.ok ? null : parsed.error).toBe(isRepeated ? 'duplicate_key' : null);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('reads so deep and no deeper, whatever stands on the way', () => {
+    const level = fc.constantFrom<[string, string]>(
+      ['[', ']'],
+      ['{"a":', '}'],
+      [' [ 1 , ', ' , "]" ] '],
+      ['{"[{":"}","b":', ',"c":[]}'],
+    );
+    const bottom = fc.constantFrom('1', '"\\"[{"', 'null');
+    fc.assert(
+      fc.property(fc.array(level, { minLength: 1, maxLength: 12 }), bottom, (levels, value) => {
+        const text = levels.reduceRight<string>(
+          (inner, [open, close]) => open + inner + close,
+          value,
+        );
+        const depth = levels.reduce(
+          (most, [, close], at) => Math.max(most, at + (close.includes('[]') ? 2 : 1)),
+          0,
+        );
+        const at = (depthMax: number) => parseJson(text, { depthMax });
+        expect(at(depth)).toEqual({ ok: true, value: JSON.parse(text) });
+        expect(at(depth - 1)).toEqual({ ok: false, error: 'too_deep' });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it('decodes what UTF-8 encodes and refuses what it does not', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 12 }), (bytes) => {

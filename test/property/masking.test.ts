@@ -170,7 +170,7 @@ describe('maskText', () => {
       ),
       { numRuns: 1500 },
     );
-  });
+  }, 30_000);
 
   it('C053: none of several secrets survives, one inside the other included', () => {
     fc.assert(
@@ -193,7 +193,7 @@ describe('maskText', () => {
       ),
       { numRuns: 500 },
     );
-  });
+  }, 30_000);
 
   it('C053: a text that shows no secret keeps its bytes', () => {
     const key = fc.stringMatching(/^sk-[A-Za-z0-9]{20,40}$/);
@@ -215,6 +215,50 @@ describe('maskValue', () => {
           prepareMask(secret),
         ]);
         expect(isVisible(value, secret, 3)).toBe(false);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('what is masked', () => {
+  /** Spellings of common encoders, the whole text through one of them. */
+  const common: readonly ((text: string) => string)[] = [
+    (text) => text,
+    (text) => encodeURIComponent(text),
+    (text) => encodeURIComponent(text).replace(/%../g, (octet) => octet.toLowerCase()),
+    (text) => new URLSearchParams({ x: text }).toString().slice(2),
+    (text) => JSON.stringify(text).slice(1, -1),
+    (text) => JSON.stringify(JSON.stringify(text).slice(1, -1)).slice(1, -1),
+    (text) => JSON.stringify(text).slice(1, -1).replaceAll('/', '\\/'),
+    (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text))),
+    (text) =>
+      text
+        .replaceAll('&', '&amp;')
+        .replaceAll('<', '&lt;')
+        .replaceAll('>', '&gt;')
+        .replaceAll('"', '&quot;'),
+  ];
+  /** No character of a secret, nor of an escape. */
+  const noise = fc.string({ unit: fc.constantFrom(...'жщ☃ 字,.()|~'), maxLength: 6 });
+  const secret = fc.string({
+    unit: fc.constantFrom(...'abcXYZ0189-_/+=:"<&\'% é'),
+    minLength: 8,
+    maxLength: 24,
+  });
+
+  it('is each spelling of the secret and nothing beside it', () => {
+    const shown = fc.array(fc.tuple(noise, fc.nat(common.length - 1)), { maxLength: 4 });
+    fc.assert(
+      fc.property(secret, shown, noise, (value, places, rest) => {
+        fc.pre(value.trim() === value);
+        const spelled = places.map(([before, at]) => [before, common[at]?.(value) ?? ''] as const);
+        const text = spelled.map(([before, spelling]) => before + spelling).join('') + rest;
+        const wanted = spelled.map(([before]) => `${before}***`).join('') + rest;
+        const masking = maskText(text, [prepareMask(value)]);
+        if (places.length === 0) expect(masking).toEqual({ kind: 'unchanged' });
+        else if (masking.kind !== 'unsafe')
+          expect(masking).toEqual({ kind: 'masked', text: wanted });
       }),
       { numRuns: 500 },
     );

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   decodeQueryPart,
   queryPairs,
+  queryPairValue,
   setQueryPair,
   withoutQueryPairs,
 } from '../../src/domain/relay/query';
@@ -101,6 +102,81 @@ describe('raw query editing', () => {
         },
       ),
       { numRuns: 1000 },
+    );
+  });
+
+  /** What follows a `?` in a request target, as the platform reads it. */
+  const platformPairs = (raw: string): [string, string][] => [
+    ...new URL(`http://h.example/?${raw}`).searchParams,
+  ];
+  const soup = fc
+    .array(
+      fc.constantFrom(
+        ...[
+          'k',
+          'e',
+          'y',
+          'key',
+          '%6B',
+          '%6b',
+          '%4B',
+          '=',
+          '=',
+          '&',
+          '&',
+          '+',
+          '%',
+          '%2',
+          '%3D',
+          '%26',
+        ],
+        ...[
+          ';',
+          '?',
+          '/',
+          '[]',
+          '%C3%A9',
+          'é',
+          '%ff',
+          '%00',
+          "'",
+          '"',
+          '<',
+          '%25',
+          '%0A',
+          '😀',
+          '#',
+        ],
+        ...['k\te', 'y\n=', '=\r1'],
+      ),
+      { maxLength: 12 },
+    )
+    .map((pieces) => pieces.join(''));
+
+  it('names and values are what the platform makes of them, whatever the bytes', () => {
+    fc.assert(
+      fc.property(soup, (raw) => {
+        const read = queryPairs(raw).map(({ name, raw: pair }) => [name, queryPairValue(pair)]);
+        expect(read.map(([name]) => name)).toEqual(platformPairs(raw).map(([name]) => name));
+        expect(read).toEqual(platformPairs(raw));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('an edited query is read as the old one, but for the pair that was set or dropped', () => {
+    const values = fc.string({ unit: 'grapheme', maxLength: 6 });
+    fc.assert(
+      fc.property(soup, values, (raw, secret) => {
+        const isOther = ([name]: readonly [string, string]): boolean => name !== target;
+        const others = platformPairs(raw).filter(isOther);
+        const set = platformPairs(setQueryPair(raw, target, secret));
+        expect(set.filter(isOther)).toEqual(others);
+        expect(set.filter((pair) => !isOther(pair))).toEqual([[target, secret]]);
+        const left = withoutQueryPairs(raw, (name) => name === target) ?? '';
+        expect(platformPairs(left)).toEqual(others);
+      }),
+      { numRuns: 2000 },
     );
   });
 });
