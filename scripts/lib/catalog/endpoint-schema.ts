@@ -103,15 +103,19 @@ const platformRule = z
       rule: z.literal('selector'),
       equals: scalar,
       may_be_absent: z.boolean().default(false),
+      unless: z.strictObject({ at: text, equals: scalar }).optional(),
     }),
     z.strictObject({ ...place, rule: z.literal('refused') }),
   ])
   .transform((row): PlatformRule => {
-    const at = row.in === 'query' ? [row.at] : row.at.split('.');
-    const where = { in: row.in, at } as const;
+    const stepsOf = (at: string) => (row.in === 'query' ? [at] : at.split('.'));
+    const where = { in: row.in, at: stepsOf(row.at) } as const;
     if (row.rule === 'refused') return { ...where, kind: 'refused' };
     if (row.rule === 'count') return { ...where, kind: 'count', min: row.min, max: row.max };
-    return { ...where, kind: 'selector', equals: row.equals, mayBeAbsent: row.may_be_absent };
+    const { equals, may_be_absent: mayBeAbsent, unless } = row;
+    const selector = { ...where, kind: 'selector', equals, mayBeAbsent } as const;
+    if (unless === undefined) return selector;
+    return { ...selector, unless: { at: stepsOf(unless.at), equals: unless.equals } };
   });
 
 /** What verifies a route: names and values of the query, placeholders among them, and a JSON body. */

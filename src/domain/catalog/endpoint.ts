@@ -54,8 +54,9 @@ export interface Parameter {
 
 /**
  * A bound on what a call may cost the operator's account (digest A6). `count`: a number, or the length of an array, given and within
- * bounds. `selector`: the field that picks the price row has exactly this value. `refused`: an option whose charge or result would
- * arrive at a webhook, outside of what settlement reads. `at` is a query name, or members of the body from the top down.
+ * bounds. `selector`: the field that picks the price row, or without which the answer does not say what it cost, has exactly this value.
+ * `refused`: an option whose charge or result would arrive at a webhook, outside of what settlement reads. `at` is a query name, or
+ * members of the body from the top down.
  */
 export type PlatformRule =
   | (PlatformPlace & { readonly kind: 'count'; readonly min: number; readonly max: number })
@@ -64,6 +65,11 @@ export type PlatformRule =
       readonly equals: string | number | boolean;
       /** Whether the vendor's own default is that value. */
       readonly mayBeAbsent: boolean;
+      /** Another field of the same place: the rule is not asked where that is absent or has exactly this value. Absent: it is always asked. */
+      readonly unless?: {
+        readonly at: readonly string[];
+        readonly equals: string | number | boolean;
+      };
     })
   | (PlatformPlace & { readonly kind: 'refused' });
 

@@ -13,7 +13,7 @@ import {
   readPair,
   withoutQueryPairs,
 } from '../relay/query';
-import type { CatalogEndpoint, CeilingParam, PlatformRule } from './endpoint';
+import type { CatalogEndpoint, CeilingParam, PlatformPlace, PlatformRule } from './endpoint';
 import {
   type InputFault,
   type JudgedBody,
@@ -37,15 +37,26 @@ export function platformFault(
   if (rules === null) return null;
   if (body.kind === 'opaque' && rulesReadBody(rules)) return unreadable(body);
   for (const rule of rules) {
-    const name = rule.at.join('.');
-    const found = rule.in === 'query' ? readPair(queryPairs(query), name) : inBody(body, rule.at);
-    if (found.isAmbiguous) return { kind: 'repeated', in: rule.in, names: [name] };
-    const fault = ruleFault(rule, found.value);
-    if (fault === 'refused') return { kind: 'option_refused', in: rule.in, name };
-    if (fault === 'missing') return { kind: 'missing', in: rule.in, names: [name] };
-    if (fault !== null) return { kind: 'value', in: rule.in, name, expected: fault };
+    const fault = faultOf(rule, (at) => foundAt({ in: rule.in, at }, query, body));
+    if (fault !== null) return fault;
   }
   return null;
+}
+
+function faultOf(rule: PlatformRule, look: (at: readonly string[]) => Found): InputFault | null {
+  const unless = rule.kind === 'selector' ? rule.unless : undefined;
+  if (unless !== undefined) {
+    const { value, isAmbiguous } = look(unless.at);
+    if (isAmbiguous) return { kind: 'repeated', in: rule.in, names: [unless.at.join('.')] };
+    if (value === undefined || isExactly(rule.in, unless.equals, value)) return null;
+  }
+  const name = rule.at.join('.');
+  const { value, isAmbiguous } = look(rule.at);
+  if (isAmbiguous) return { kind: 'repeated', in: rule.in, names: [name] };
+  const fault = ruleFault(rule, value);
+  if (fault === 'refused') return { kind: 'option_refused', in: rule.in, name };
+  if (fault === 'missing') return { kind: 'missing', in: rule.in, names: [name] };
+  return fault === null ? null : { kind: 'value', in: rule.in, name, expected: fault };
 }
 
 /** Rules of the query alone leave a body alone, which may be no JSON at all. */
@@ -82,11 +93,18 @@ function ruleFault(rule: PlatformRule, value: unknown): Expectation | 'missing' 
     }
     case 'selector': {
       if (value === undefined) return rule.mayBeAbsent ? null : 'missing';
-      const equal = rule.in === 'query' ? value === String(rule.equals) : value === rule.equals;
-      return equal ? null : { type: 'exactly', value: rule.equals };
+      const isEqual = isExactly(rule.in, rule.equals, value);
+      return isEqual ? null : { type: 'exactly', value: rule.equals };
     }
   }
 }
+
+/** A value of the query is a text, whatever it stands for. */
+const isExactly = (
+  place: PlatformPlace['in'],
+  equals: string | number | boolean,
+  value: unknown,
+): boolean => value === (place === 'query' ? String(equals) : equals);
 
 /** Only the digits that every vendor reads alike: `1e3`, `0x10` and ` 5` count as no number. */
 const numberOf = (place: 'query' | 'body', value: unknown): number => {
@@ -96,8 +114,11 @@ const numberOf = (place: 'query' | 'body', value: unknown): number => {
     : Number.NaN;
 };
 
-/** What a vendor reads at a path of the body. */
+/** What a vendor reads at a place. */
 type Found = Pick<ReadPair, 'isAmbiguous'> & { readonly value: unknown };
+
+const foundAt = ({ in: place, at }: PlatformPlace, query: RawQuery, body: JudgedBody): Found =>
+  place === 'query' ? readPair(queryPairs(query), at.join('.')) : inBody(body, at);
 
 function inBody(body: JudgedBody, at: readonly string[]): Found {
   let value: unknown = body.kind === 'json' ? body.value : undefined;

@@ -280,6 +280,14 @@ describe('platform_request', () => {
     equals: 1,
     mayBeAbsent: true,
   };
+  const told: PlatformRule = {
+    ...{ kind: 'selector', in: 'body', at: ['options', 'usage'], equals: true, mayBeAbsent: false },
+    unless: { at: ['stream'], equals: false },
+  };
+  const toldInQuery: PlatformRule = {
+    ...{ kind: 'selector', in: 'query', at: ['usage'], equals: true, mayBeAbsent: false },
+    unless: { at: ['stream'], equals: false },
+  };
   const hook: PlatformRule = { kind: 'refused', in: 'body', at: ['webhook'] };
   const callback: PlatformRule = { kind: 'refused', in: 'query', at: ['callback'] };
   const missing = (place: string, name: string) => ({ kind: 'missing', in: place, names: [name] });
@@ -336,6 +344,19 @@ describe('platform_request', () => {
     [one, null, { n: '1' }, value('body', 'n')],
     [one, null, { n: 2 }, value('body', 'n')],
     [one, null, { n: null }, value('body', 'n')],
+    [told, null, {}, null],
+    [told, null, { options: { usage: false } }, null],
+    [told, null, { stream: false }, null],
+    [told, null, { stream: true, options: { usage: true } }, null],
+    [told, null, { stream: true }, missing('body', 'options.usage')],
+    [told, null, { stream: null }, missing('body', 'options.usage')],
+    [told, null, { stream: 'false' }, missing('body', 'options.usage')],
+    [told, null, { stream: true, options: { usage: 1 } }, value('body', 'options.usage')],
+    [told, null, { stream: false, Stream: true }, repeated('body', 'stream')],
+    [toldInQuery, 'stream=false', undefined, null],
+    [toldInQuery, 'stream=true&usage=true', undefined, null],
+    [toldInQuery, 'stream=true', undefined, missing('query', 'usage')],
+    [toldInQuery, 'stream=false&stream=true', undefined, repeated('query', 'stream')],
     [hook, null, {}, null],
     [hook, null, { webhook: null }, { kind: 'option_refused', in: 'body', name: 'webhook' }],
     [hook, null, { Webhook: 'https://x' }, repeated('body', 'webhook')],

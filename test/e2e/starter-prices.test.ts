@@ -1,0 +1,99 @@
+/**
+ * What the starter catalog makes of answers in the shape that its vendors document: every number that a vendor bills by is read, once.
+ * In Node: the files of `catalog/` are read as `npm run catalog` reads them.
+ */
+import { describe, expect, it } from 'vitest';
+import { readCatalog } from '../../scripts/lib/catalog/read.ts';
+import { platformFault } from '../../src/domain/catalog/platform-request.ts';
+import { charge } from '../../src/domain/pricing/charge.ts';
+import { estimate } from '../../src/domain/pricing/estimate.ts';
+import { type Usage, usageOf, usagePlan } from '../../src/domain/pricing/meters.ts';
+import { SseUsageTap } from '../../src/domain/pricing/sse-usage-tap.ts';
+import { queryPairs } from '../../src/domain/relay/query.ts';
+
+const policy = { allow: { pairs: new Set<string>() }, gatewayHosts: [], httpsOnly: true };
+const starter = readCatalog('catalog', policy);
+const rows = starter.ok ? starter.files.flatMap((file) => file.endpoints) : [];
+
+interface Asked {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly query?: string;
+}
+
+function rowOf(id: string) {
+  const row = rows.find((each) => each.id === id);
+  if (row === undefined) throw new Error(`no row ${id}`);
+  return row;
+}
+
+/** Why the platform account does not pay for a request; null: it does. */
+const refusal = (id: string, { body, query = '' }: Asked) =>
+  platformFault(rowOf(id).platformRequest, { query, body: { kind: 'json', value: body } });
+
+/** What an answer costs, micro-USD, and where that comes from. A text is an event stream. */
+function costs(id: string, asked: Asked, answer: object | string) {
+  const { cost, settlement } = rowOf(id);
+  const facts = {
+    query: queryPairs(asked.query ?? null),
+    body: asked.body,
+    bodyBytes: JSON.stringify(asked.body).length,
+    ceilingMicros: null,
+  };
+  const held = estimate(cost, settlement, facts);
+  if (held.kind !== 'known') throw new Error(`${id}: ${held.kind}`);
+  const plan = usagePlan(cost, settlement);
+  const usage = typeof answer === 'string' ? streamed(answer, plan) : usageOf(answer, plan);
+  const { price, micros: heldMicros } = held;
+  const { micros, source } = charge({
+    ...{ price, settlement, status: 200, header: () => null, usage, heldMicros },
+  });
+  return [micros, source];
+}
+
+function streamed(text: string, plan: ReturnType<typeof usagePlan>): Usage {
+  const tap = new SseUsageTap(plan);
+  tap.push(new TextEncoder().encode(text));
+  tap.end();
+  return tap.usage();
+}
+
+const events = (...all: readonly object[]): string =>
+  all.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+
+describe('openai.chat.completions', () => {
+  const id = 'openai.chat.completions';
+  const chat = { model: 'gpt-4.1', messages: [{ role: 'user', content: 'hi' }] };
+  const used = {
+    prompt_tokens: 1_000,
+    completion_tokens: 10,
+    prompt_tokens_details: { cached_tokens: 600 },
+  };
+
+  it('takes cached input out of the input', () => {
+    expect(costs(id, { body: chat }, { usage: used })).toEqual([800 + 300 + 80, 'usage']);
+  });
+
+  it('costs the same as a stream that was asked for its usage', () => {
+    const text = `${events({ choices: [{}], usage: null }, { choices: [], usage: used })}data: [DONE]\n\n`;
+    const body = { ...chat, stream: true, stream_options: { include_usage: true } };
+    expect(refusal(id, { body })).toBeNull();
+    expect(costs(id, { body }, text)).toEqual([1_180, 'usage']);
+  });
+
+  it.each([
+    [{ stream: true }, 'missing'],
+    [{ stream: true, stream_options: {} }, 'missing'],
+    [{ stream: true, stream_options: { include_usage: false } }, 'value'],
+    [{ stream: 'true' }, 'missing'],
+    [{ Stream: true }, 'repeated'],
+  ])(
+    'never runs a stream that will not say what it used, and would cost all that was held: %j',
+    (more, kind) => {
+      expect(refusal(id, { body: { ...chat, ...more } })).toMatchObject({ kind });
+    },
+  );
+
+  it.each([[{}], [{ stream: false }]])('asks for nothing where there is no stream: %j', (more) => {
+    expect(refusal(id, { body: { ...chat, ...more } })).toBeNull();
+  });
+});
