@@ -97,3 +97,66 @@ describe('openai.chat.completions', () => {
     expect(refusal(id, { body: { ...chat, ...more } })).toBeNull();
   });
 });
+
+describe('anthropic.messages', () => {
+  const id = 'anthropic.messages';
+  const body = { model: 'claude-sonnet-4-5', max_tokens: 1_000, messages: [{}] };
+  const written = {
+    cache_creation_input_tokens: 1_000,
+    cache_creation: { ephemeral_5m_input_tokens: 400, ephemeral_1h_input_tokens: 600 },
+  };
+  /** 10 in, 400 written for five minutes, 600 for an hour, 2,000 read, 20 out. */
+  const writtenMicros = 30 + 1_500 + 3_600 + 600 + 300;
+  const used = { input_tokens: 10, ...written, cache_read_input_tokens: 2_000 };
+
+  it('bills what is cached for an hour at its own price, once', () => {
+    const usage = { ...used, output_tokens: 20 };
+    expect(costs(id, { body }, { usage })).toEqual([writtenMicros, 'usage']);
+  });
+
+  it.each([
+    ['repeats its totals', { ...used, output_tokens: 20 }],
+    [
+      'names the total of what was written alone',
+      { ...used, cache_creation: undefined, output_tokens: 20 },
+    ],
+    ['says the output alone', { output_tokens: 20 }],
+  ])('costs the same as a stream whose end %s', (_, usage) => {
+    const text = events(
+      { type: 'message_start', message: { usage: { ...used, output_tokens: 1 } } },
+      { type: 'message_delta', delta: {}, usage },
+      { type: 'message_stop' },
+    );
+    expect(costs(id, { body: { ...body, stream: true } }, text)).toEqual([writtenMicros, 'usage']);
+  });
+
+  it('bills each search of the web', () => {
+    const usage = {
+      input_tokens: 10,
+      output_tokens: 20,
+      server_tool_use: { web_search_requests: 3 },
+    };
+    expect(costs(id, { body }, { usage })).toEqual([330 + 30_000, 'usage']);
+    const text = events(
+      { type: 'message_start', message: { usage: { input_tokens: 10, output_tokens: 1 } } },
+      { type: 'message_delta', usage },
+    );
+    expect(costs(id, { body }, text)).toEqual([30_330, 'usage']);
+  });
+});
+
+describe('gemini.generate_content', () => {
+  it.each(['gemini.generate_content', 'gemini.stream_generate_content'])(
+    '%s bills thinking as output, and cached input once',
+    (id) => {
+      const query = 'model=gemini-2.5-pro';
+      const usageMetadata = {
+        ...{ promptTokenCount: 1_000, cachedContentTokenCount: 400 },
+        ...{ candidatesTokenCount: 10, thoughtsTokenCount: 90, totalTokenCount: 1_100 },
+      };
+      const answer = id.includes('stream') ? events({ usageMetadata }) : { usageMetadata };
+      const micros = 750 + 124 + 1_000;
+      expect(costs(id, { body: { contents: [{}] }, query }, answer)).toEqual([micros, 'usage']);
+    },
+  );
+});
