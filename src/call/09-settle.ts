@@ -11,10 +11,11 @@ import { errorBodyDecodedBytesMax } from '../base/limits';
 import { meteredAnswerBytesMax, meteredAnswerWaitMs } from '../base/limits-money';
 import { err, type MaybePromise, ok, type Result, whenOk } from '../base/result';
 import { primaryAccount } from '../domain/capacity/signal';
-import { type Usage, usageOf } from '../domain/pricing/meters';
-import { SseUsageTap } from '../domain/pricing/sse-usage-tap';
+import { CodedUsageTap } from '../domain/pricing/coded-usage-tap';
+import { type Usage, type UsagePlan, usageOf } from '../domain/pricing/meters';
+import { SseUsageTap, type UsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
-import { decodeContent } from '../domain/relay/content-coding';
+import { codingsOf, decodeContent } from '../domain/relay/content-coding';
 import { answerLength } from '../domain/relay/request-target';
 import {
   endOfTask,
@@ -70,7 +71,7 @@ function settleMetered(
   const isSuccess = status >= 200 && status < 300;
   const isStream = /^text\/event-stream\b/i.test(type);
   if (isSuccess && isStream && (wantsUsage || isKeyed) && answer.body !== null) {
-    const tap = new SseUsageTap(money.plan);
+    const tap = tapOf(money.plan, header('content-encoding'));
     money.seenSoFar(() => ({ status, header, usage: tap.usage() }));
     return ok(grow(call, { tap, costMicros: null, taskState: null }));
   }
@@ -88,6 +89,13 @@ function settleMetered(
     money.settle(money.chargeOf({ status, header, usage }), isSuccess);
     return ok(grow(call, { bytes, tap: null, costMicros: money.costMicros, taskState: null }));
   });
+}
+
+/** A stream that is coded is kept for its price; where nobody reads one it is not. */
+function tapOf(plan: UsagePlan, coding: string | null): UsageTap {
+  if (coding === null || plan.readings.length === 0 || codingsOf(coding).length === 0)
+    return new SseUsageTap(plan);
+  return new CodedUsageTap(plan, coding);
 }
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json\b/i;

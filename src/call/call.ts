@@ -6,7 +6,7 @@ import type { ProbeGrant } from '../domain/capacity/operations';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
 import type { Tags } from '../domain/ledger/operations';
-import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
+import type { UsageTap } from '../domain/pricing/sse-usage-tap';
 import type { HeaderScan } from '../domain/relay/header-scan';
 import type { RawQuery } from '../domain/relay/query';
 import type { TaskState, TaskView } from '../domain/tasks/task';
@@ -150,7 +150,7 @@ export interface AnsweredCall extends GuardedCall {
 
 /** 09: what it costs is known, or will be when its stream has ended (`tap`). `bytes`: the body, where it had to be read. */
 export interface SettledCall extends AnsweredCall {
-  readonly tap: SseUsageTap | null;
+  readonly tap: UsageTap | null;
   /** Micro-USD, when known before the headers go out. */
   readonly costMicros: number | null;
   /** How the task stands that the call started or asked for; `null`: there is none. */

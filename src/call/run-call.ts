@@ -9,7 +9,7 @@ import type { CapacitySignal } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import type { RecordedAnswer } from '../domain/ledger/operations';
 import { childId, type OverflowTrigger } from '../domain/overflow/child';
-import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
+import type { UsageTap } from '../domain/pricing/sse-usage-tap';
 import type { Refusal } from '../domain/refusal';
 import { problemResponse } from '../http/problem';
 import { rowOf } from '../http/refusal-table';
@@ -113,7 +113,7 @@ class CallLife {
   readonly #startedAtMs: number;
   #call: IdentifiedCall | null = null;
   #money: Money | null = null;
-  #tap: SseUsageTap | null = null;
+  #tap: UsageTap | null = null;
   #target: ResolvedCall | null = null;
   #evidence: string | null = null;
   #account: string | null = null;

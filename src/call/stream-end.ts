@@ -3,7 +3,7 @@
  * Promises: a whole stream is settled by what it said, another by what was seen of it; a record is on disk before the caller sees the
  * end. Called by run-call and by branch-overflow.
  */
-import type { SseUsageTap } from '../domain/pricing/sse-usage-tap';
+import type { UsageTap } from '../domain/pricing/sse-usage-tap';
 import { weirHeaders } from '../http/header-names';
 import type { EvidencedCall } from './call';
 import type { Money, SeenAnswer } from './money';
@@ -12,7 +12,7 @@ import type { BodyEnd, KeptBytes } from './pump';
 /** A stream that has ended, however. */
 export interface StreamEnd {
   readonly call: EvidencedCall;
-  readonly tap: SseUsageTap;
+  readonly tap: UsageTap;
   readonly end: BodyEnd;
   readonly answer: SeenAnswer | null;
 }

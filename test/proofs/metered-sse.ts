@@ -5,7 +5,7 @@
  * Promises: the vendor writes its next bytes only when the client has the last ones.
  * Called by scripts/prove.ts and test/e2e/metered-sse.test.ts.
  */
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import {
   costOf,
   isReplay,
@@ -122,19 +122,28 @@ const identity: Named = [
   },
 ];
 
-/** We ask for none, and what comes all the same is relayed as it is: nobody reads a usage in it. */
-const coded: Named = [
-  'a stream that is coded all the same: identical bytes and coding, the fallback',
+/** We ask for none, and what comes all the same is relayed as it is, and read at its end. */
+const codings: readonly (readonly [name: string, coding: string, bytes: Buffer, micros: number])[] =
+  [
+    ['gzip', 'gzip', gzipSync(wholeOf(plain)), streamChargeMicros],
+    ['br', 'BR', brotliCompressSync(wholeOf(plain)), streamChargeMicros],
+    ['zstd in gzip', 'zstd, gzip', gzipSync(zstdCompressSync(wholeOf(plain))), streamChargeMicros],
+    ['identity', 'identity', wholeOf(plain), streamChargeMicros],
+    ['a coding that nobody knows', 'x-own', gzipSync(wholeOf(plain)), fallbackMicros],
+    ['not what it says', 'gzip', wholeOf(plain), fallbackMicros],
+  ];
+const coded: readonly Named[] = codings.map(([name, coding, bytes, micros]) => [
+  `a stream that is coded all the same (${name}): each byte at once, identical, with its coding; charged ${micros}`,
   async ({ world }) => {
     const tenant = await world.tenant();
-    const bytes = gzipSync(wholeOf(plain));
-    const head = streamHead.replace('\r\n\r\n', '\r\nContent-Encoding: gzip\r\n\r\n');
+    const head = streamHead.replace('\r\n\r\n', `\r\nContent-Encoding: ${coding}\r\n\r\n`);
     const call = await StreamCall.start(world, tenant, 'lab.chat', { head });
-    await call.write(bytes);
-    same(headerOf(await call.end(), 'content-encoding'), 'gzip', 'content-encoding');
-    await settledAlike(tenant, 1, fallbackMicros);
+    await call.write(bytes.subarray(0, 20));
+    await call.write(bytes.subarray(20));
+    same(headerOf(await call.end(), 'content-encoding'), coding, 'content-encoding');
+    await settledAlike(tenant, 1, micros);
   },
-];
+]);
 
 const crowd = 40;
 
@@ -228,7 +237,7 @@ async function stage(options: {
     ...(options.short ? byteByByte.slice(0, 2) : byteByByte),
     firstBeforeSecond,
     identity,
-    coded,
+    ...coded,
     manyAtOnce,
     ...contentRows,
     keyed,

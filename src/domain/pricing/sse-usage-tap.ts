@@ -21,7 +21,19 @@ const dataField = encoder.encode('data');
 const eventField = encoder.encode('event');
 const newline = Uint8Array.of(lf);
 
-export class SseUsageTap {
+/** What reads the usage of a stream as its chunks pass. */
+export interface UsageTap {
+  /** Whether an event that ends the stream in good order has passed. */
+  readonly hasEnded: boolean;
+  /** What was seen so far; a snapshot. */
+  usage(): Usage;
+  /** Reads the next bytes of the stream; `chunk` is the caller's again when this returns. */
+  push(chunk: Uint8Array): void;
+  /** The stream is over: what is open counts as complete. Idempotent. */
+  end(): void;
+}
+
+export class SseUsageTap implements UsageTap {
   readonly #readings: readonly Reading[];
   readonly #needles: EventNeedles;
   readonly #endTexts: readonly Uint8Array[];
@@ -53,7 +65,6 @@ export class SseUsageTap {
     );
   }
 
-  /** Whether an event that ends the stream in good order has passed. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -63,12 +74,10 @@ export class SseUsageTap {
     return this.#unreadEvents;
   }
 
-  /** What was seen so far; a snapshot. */
   usage(): Usage {
     return { seen: new Map(this.#seen), isPartial: this.#unreadEvents > 0 };
   }
 
-  /** Reads the next bytes of the stream; `chunk` is the caller's again when this returns. */
   push(chunk: Uint8Array): void {
     let at = this.#isAfterCr && chunk[0] === lf ? 1 : 0;
     if (chunk.length > 0) this.#isAfterCr = false;
@@ -87,7 +96,6 @@ export class SseUsageTap {
     this.#own();
   }
 
-  /** The stream is over: what is open counts as complete. Idempotent. */
   end(): void {
     if (this.#line.length > 0 || this.#isLineTooLong) this.#lineEnds(new Uint8Array(0));
     this.#dispatch();

@@ -32,11 +32,7 @@ export function decodeContent(
 ): Uint8Array | null {
   // Servers keep the header on an empty answer; no decoder takes nothing for a stream of its own.
   if (bytes.length === 0) return bytes;
-  const codings = (encoding ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((c) => c.trim())
-    .filter((c) => c !== '' && c !== 'identity');
+  const codings = codingsOf(encoding);
   if (codings.length > contentCodingsMax) return null;
   let plain: Uint8Array | null = bytes;
   for (const coding of codings.reverse()) {
@@ -44,6 +40,14 @@ export function decodeContent(
   }
   return plain;
 }
+
+/** The codings of a Content-Encoding in the order in which they were applied; none where the bytes are what they are. */
+export const codingsOf = (encoding: string | null): string[] =>
+  (encoding ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity');
 
 function undo(
   bytes: Uint8Array,
