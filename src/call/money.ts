@@ -15,7 +15,13 @@ import {
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { LedgerAddress } from '../domain/ledger/address';
 import type { EndOp, RecordedAnswer } from '../domain/ledger/operations';
-import { type AnswerFacts, abandonedCharge, type Charge, charge } from '../domain/pricing/charge';
+import {
+  type AnswerFacts,
+  abandonedCharge,
+  type Charge,
+  charge,
+  isRelease,
+} from '../domain/pricing/charge';
 import type { FrozenPrice } from '../domain/pricing/estimate';
 import { type Usage, type UsagePlan, usagePlan } from '../domain/pricing/meters';
 import { type TaskTerms, termsOf } from '../domain/tasks/task';
@@ -153,10 +159,10 @@ export class Money {
   /** Settles a finished call. One that {@link record} will write keeps its hold open until then; another frees its key. */
   settle({ micros, source }: Charge, isRecorded: boolean): void {
     if (this.isClosed) return;
-    const hasRecord = this.recordId !== null && isRecorded;
+    const hasRecord = this.recordId !== null && isRecorded && source !== 'vendor_failed';
     // A success that costs nothing was executed all the same: its key is not free for another.
     if (hasRecord) this.costMicros = micros;
-    else if (source === 'not_billable') this.release('not_billable');
+    else if (isRelease(source)) this.release(source);
     else this.#finish(['settle', this.holdId, micros, true], 'free', micros);
   }
 
@@ -241,7 +247,7 @@ export class Money {
             settlement: endpoint.settlement,
             heldMicros,
           });
-    if (source === 'not_billable') this.release('not_billable');
+    if (isRelease(source)) this.release(source);
     else this.#finish(['settle', this.holdId, micros, true], 'unknown', micros);
   }
 

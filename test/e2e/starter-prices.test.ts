@@ -160,3 +160,23 @@ describe('gemini.generate_content', () => {
     },
   );
 });
+
+describe('a stream in which the vendor fails', () => {
+  const asked = {
+    'openai.chat.completions': { body: { model: 'gpt-4.1', messages: [{}] } },
+    'anthropic.messages': { body: { model: 'claude-sonnet-4-5', max_tokens: 1_000 } },
+    'gemini.stream_generate_content': { body: {}, query: 'model=gemini-2.5-pro' },
+  };
+  const failure = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
+
+  it.each(Object.entries(asked))('%s costs nothing when nothing was metered', (id, it) => {
+    expect(costs(id, it, events({ error: null }, failure))).toEqual([0, 'vendor_failed']);
+  });
+
+  it('costs what was metered until then', () => {
+    const id = 'anthropic.messages';
+    const usage = { input_tokens: 10, output_tokens: 1 };
+    const text = events({ type: 'message_start', message: { usage } }, failure);
+    expect(costs(id, asked[id], text)).toEqual([45, 'usage']);
+  });
+});

@@ -101,11 +101,13 @@ const usage = z
     meters: z.array(meter).min(1),
     prices: usagePrices,
     ends: z.array(end).default([]),
+    failed: z.array(path).default([]),
   })
   .refine(({ meters }) => meters.some(({ isRequired }) => isRequired), {
     error: 'needs one that is required',
     path: ['meters'],
-  });
+  })
+  .transform(({ failed, ...rest }) => (failed.length === 0 ? rest : { ...rest, failed }));
 
 /** What an endpoint costs. */
 export const costSchema: z.ZodType<Cost> = z.discriminatedUnion('kind', [

@@ -2,8 +2,8 @@
  * Charge: what a finished call costs. Promises: what the vendor says it charged is the charge, zero
  * and misses included; a report that cannot be read costs the fallback, never nothing; usage may
  * cost more than was held; a call that its client left is never cheaper for that than what was
- * metered. Must never: charge for a fault of the vendor (3xx, 5xx, no answer). Pure. Called by
- * stage 09 and by the owner of a call whose client left.
+ * metered. Must never: charge for a fault of the vendor (3xx, 5xx, no answer, a 2xx that says so).
+ * Pure. Called by stage 09 and by the owner of a call whose client left.
  */
 import { assertNever } from '../../base/assert';
 import { outcomeOfUsage } from '../capacity/outcome';
@@ -21,6 +21,7 @@ import {
 import type { FrozenPrice } from './estimate';
 import {
   countReading,
+  failedReading,
   reportedReading,
   reportedTimesReading,
   type Seen,
@@ -41,13 +42,26 @@ export interface AnswerFacts {
 }
 
 /** Where a charge comes from. */
-export type ChargeSource = 'reported' | 'usage' | 'table' | 'fallback' | 'not_billable';
+export type ChargeSource =
+  | 'reported'
+  | 'usage'
+  | 'table'
+  | 'fallback'
+  | 'not_billable'
+  | 'vendor_failed';
 
-/** What to settle, micro-USD; `not_billable`: the hold is released instead. */
+/**
+ * What to settle, micro-USD. `not_billable`, `vendor_failed`: the hold is released instead; the latter is no success, whatever its status,
+ * and a key that asked for one is free again.
+ */
 export interface Charge {
   readonly micros: number;
   readonly source: ChargeSource;
 }
+
+/** Whether a charge is none: nothing is booked, the hold goes back. */
+export const isRelease = (source: ChargeSource): boolean =>
+  source === 'not_billable' || source === 'vendor_failed';
 
 const neverBilled: ReadonlySet<number> = new Set([401, 402, 403, 405, 407, 408, 429]);
 
@@ -70,7 +84,9 @@ export function charge(answer: AnswerFacts): Charge {
   if (!isBillable(price.kind, status, typeof reported === 'number')) return notBillable;
   if (price.kind === 'free') return { micros: 0, source: 'table' };
   if (typeof reported === 'number') return { micros: reported, source: 'reported' };
-  const priced = reported === null ? pricedMicros(price, usage, false) : null;
+  const isFailure = hasFailed(usage);
+  const priced = reported === null ? pricedMicros(price, usage, isFailure) : null;
+  if (isFailure && (priced ?? 0) === 0) return vendorFailed;
   if (priced === null) return { micros: fallbackMicros(answer), source: 'fallback' };
   const source = price.kind === 'usage' ? 'usage' : 'table';
   const isDoubtful = usage?.isPartial === true && priced < fallbackMicros(answer);
@@ -79,7 +95,12 @@ export function charge(answer: AnswerFacts): Charge {
     : { micros: priced, source };
 }
 
+/** Whether the vendor said, with a 2xx of which everything was read, that it failed. */
+const hasFailed = (usage: Usage | null): boolean =>
+  usage?.seen.has(failedReading) === true && !usage.isPartial;
+
 const notBillable: Charge = { micros: 0, source: 'not_billable' };
+const vendorFailed: Charge = { micros: 0, source: 'vendor_failed' };
 
 /** What is known of a call that was sent and whose end nobody saw. `status`: `null` before headers. */
 export interface AbandonedFacts extends Omit<AnswerFacts, 'status'> {
@@ -101,8 +122,10 @@ export function abandonedCharge(call: AbandonedFacts): Charge {
   if (price.kind === 'free') return { micros: 0, source: 'table' };
   const isMetered = price.kind === 'usage' || usage?.seen.has(countReading) === true;
   const meteredMicros = isMetered ? (pricedMicros(price, usage, true) ?? 0) : 0;
-  const fallback = fallbackMicros(call);
   const seenMicros = Math.max(toldMicros, meteredMicros);
+  const isFailure = hasFailed(usage);
+  if (isFailure && seenMicros === 0) return vendorFailed;
+  const fallback = isFailure ? 0 : fallbackMicros(call);
   const micros = Math.min(heldMicros, Math.max(seenMicros, fallback));
   if (fallback >= seenMicros) return { micros, source: 'fallback' };
   return { micros, source: toldMicros >= meteredMicros ? 'reported' : 'usage' };

@@ -36,10 +36,14 @@ export const reportedReading = ':reported';
 export const reportedTimesReading = ':times';
 /** The name of the count of results or rows. */
 export const countReading = ':count';
+/** The name of the vendor's word that it failed: that it was read is what counts, whatever it says. */
+export const failedReading = ':failed';
 
 /** What to read from the answers of an endpoint. No readings: the body says nothing about money. */
 export function usagePlan(cost: Cost, settlement: Settlement): UsagePlan {
   const readings: Reading[] = cost.kind === 'usage' ? [...cost.meters] : [];
+  const failed = cost.kind === 'usage' ? cost.failed : undefined;
+  if (failed !== undefined) readings.push({ name: failedReading, paths: failed, keep: 'last' });
   const count = countPath(cost);
   if (count !== null) readings.push({ name: countReading, paths: [count], keep: 'sum' });
   const { reported } = settlement;

@@ -94,7 +94,10 @@ function kindFaults(
     for (const rows of [page.default, page.max]) {
       if (rows !== null && !isCount(rows)) faults.push({ at: 'cost.page', reason: 'not_whole' });
     }
-  } else if (cost.kind === 'usage') meterFaults(faults, cost, settlement);
+  } else if (cost.kind === 'usage') {
+    meterFaults(faults, cost, settlement);
+    for (const path of cost.failed ?? []) pathFault(faults, 'cost.failed', path);
+  }
 }
 
 function meterFaults(

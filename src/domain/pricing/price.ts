@@ -105,6 +105,11 @@ export type Cost =
       readonly meters: readonly Meter[];
       readonly prices: readonly UsagePriceRow[];
       readonly ends: readonly StreamEnd[];
+      /**
+       * Paths at which an answer, or an event of its stream, says that the vendor failed: anything but null is there. What it has not
+       * metered until then costs nothing. Absent: nowhere.
+       */
+      readonly failed?: readonly string[];
     };
 
 /** The page size of a quota row; `null`: 20 by default, at most 100 (digest A9). */

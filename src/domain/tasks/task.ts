@@ -14,7 +14,7 @@ import {
   taskTermsCharsMax,
 } from '../../base/limits-money';
 import type { EndOp } from '../ledger/operations';
-import { type Charge, charge, reportedCharge } from '../pricing/charge';
+import { type Charge, charge, isRelease, reportedCharge } from '../pricing/charge';
 import type { FrozenPrice } from '../pricing/estimate';
 import { usageOf, usagePlan } from '../pricing/meters';
 import type { Cost, Settlement } from '../pricing/price';
@@ -157,7 +157,7 @@ export const pollOf = ({ terms }: Pick<TaskView, 'terms'>): string => readTerms(
 const readTerms = (text: string): TaskTerms => JSON.parse(text) as TaskTerms;
 
 const endOf = (holdId: string, { micros, source }: Charge): TaskEnd =>
-  source === 'not_billable' ? ['release', holdId, 'task_failed'] : ['settle', holdId, micros, true];
+  isRelease(source) ? ['release', holdId, 'task_failed'] : ['settle', holdId, micros, true];
 
 const isSuccess = ({ status }: TaskAnswer): boolean => status >= 200 && status < 300;
 

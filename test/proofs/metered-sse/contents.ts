@@ -82,6 +82,26 @@ const said: readonly Named[] = sayings.map(([name, text, micros]) => [
   },
 ]);
 
+/** The status is out when a vendor fails; that it says so is no success, and its key is free for another try. */
+const failing: Named = [
+  'a stream in which the vendor says that it failed: released, no charge, its key runs again',
+  async ({ world }) => {
+    const tenant = await world.tenant();
+    const text = 'data: {"error":null}\n\ndata: {"error":{"message":"Overloaded"}}\n\n';
+    for (const key of [undefined, 'failed-1', 'failed-1']) {
+      const options = key === undefined ? {} : { key };
+      const call = await StreamCall.start(world, tenant, 'lab.chat', options);
+      await call.write(Buffer.from(text));
+      await call.end();
+      same(await tenant.ended(), { available: 1_000_000, held: 0, settled: 0 }, 'books');
+    }
+    const again = await StreamCall.start(world, tenant, 'lab.chat', { key: 'failed-1' });
+    await again.write(bytesOf);
+    await again.end();
+    same((await tenant.ended()).settled, streamChargeMicros, 'settled');
+  },
+];
+
 // ── a vendor that breaks ──
 
 /** Past the headers there is no new error: the stream breaks towards the client too. */
@@ -119,4 +139,4 @@ const refused: Named = [
 ];
 
 /** Every row of this file. */
-export const contentRows: readonly Named[] = [...framings, ...said, ...broken, refused];
+export const contentRows: readonly Named[] = [...framings, ...said, failing, ...broken, refused];

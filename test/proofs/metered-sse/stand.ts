@@ -24,6 +24,7 @@ export const catalog = `
         - { name: output, paths: [usage.completion_tokens], required: true, reserve: [{ kind: fixed, units: 100 }] }
       prices: [{ per_million_micros: { input: 1000000, output: 2000000 } }]
       ends: [{ kind: data, text: '[DONE]' }]
+      failed: [error]
   - name: messages
     capability: lab.messages
     summary: messages

@@ -214,6 +214,24 @@ describe('charge', () => {
     expect(charge({ ...facts, settlement: cheap, usage: partial }).micros).toBe(250);
   });
 
+  it.each([
+    [{ error: { message: 'Overloaded' } }, [0, 'vendor_failed']],
+    [{ error: 'busy', usage: {} }, [0, 'vendor_failed']],
+    [{ error: 0 }, [0, 'vendor_failed']],
+    [{ error: null }, [60, 'fallback']],
+    [{ error: {}, usage: { prompt_tokens: 100 } }, [250, 'usage']],
+    [{ error: {}, usage: { prompt_tokens: 100, completion_tokens: 10 } }, [350, 'usage']],
+  ])('an answer that says that the vendor failed costs what was metered: %j', (json, expected) => {
+    const cost = { ...chatCost, failed: ['error'] };
+    expect(charged({ ...big, cost, json })).toEqual(expected);
+  });
+
+  it('a failure beside events that nobody read costs the fallback at least', () => {
+    const facts = answer({ ...big, cost: { ...chatCost, failed: ['error'] }, json: { error: {} } });
+    const partial = { seen: facts.usage?.seen ?? new Map(), isPartial: true };
+    expect(charge({ ...facts, usage: partial })).toEqual({ micros: 60, source: 'fallback' });
+  });
+
   const perResult: Cost = {
     kind: 'per_result',
     prices: [{ when: [], perMillionMicros: 2_500_000 }],
@@ -256,6 +274,15 @@ describe('charge', () => {
 });
 
 describe('abandonedCharge', () => {
+  it.each([
+    [{ error: {} }, [0, 'vendor_failed']],
+    [{ error: {}, usage: { prompt_tokens: 4 } }, [10, 'usage']],
+    [{ error: null }, [60, 'fallback']],
+  ])('of a vendor that said that it failed is what was metered: %j', (json, expected) => {
+    const cost = { ...chatCost, failed: ['error'] };
+    expect(left({ cost, facts: asking({ body: { model: 'big' } }), json })).toEqual(expected);
+  });
+
   const left = (given: Given & { unseenStatus?: boolean }) => {
     const facts = answer(given);
     const status = given.unseenStatus === true ? null : facts.status;
