@@ -91,6 +91,7 @@ async function sameContract(): Promise<string> {
 export const proof: Proof = {
   name: 'wire',
   title: 'the relay contract, row by row, over raw sockets',
+  takes: { usage: '[R12 …]', wordsMax: contractRows.length },
   async stage({ short, args }) {
     const stand = await startStand(short);
     const only = args.filter((arg) => /^R\d+$/.test(arg));
