@@ -15,7 +15,7 @@ import {
   readBody,
 } from '../domain/catalog/input-contract';
 import { judgesBody, platformFault } from '../domain/catalog/platform-request';
-import type { DenyRule } from '../domain/catalog/upstream';
+import { callMethods, type DenyRule } from '../domain/catalog/upstream';
 import { pricedBy } from '../domain/pricing/price-reads';
 import type { Refusal } from '../domain/refusal';
 import { disallowedNames } from '../domain/relay/query';
@@ -25,7 +25,7 @@ import { readAll } from './pump';
 
 const authorized = { authorized: true, sentBytes: null, json: undefined } as const;
 
-/** Refuses: authz.upstream_forbidden, authz.denied, guard.*, catalog.*, payload.too_large, request.body_incomplete. Nothing is owed. */
+/** Refuses: authz.upstream_forbidden, authz.denied, guard.*, request.method_not_allowed, catalog.*, payload.too_large, request.body_incomplete. Nothing is owed. */
 export function authorize(call: ResolvedCall): MaybePromise<Result<AuthorizedCall, Refusal>> {
   const { key, upstream } = call;
   if (!mayUse(key, upstream))
@@ -135,7 +135,11 @@ function guardFault(call: ResolvedCall): Refusal | null {
     const names = disallowedNames(call.query, new Set(allowlist));
     if (names.length > 0) return { code: 'guard.query_not_allowed', names };
   }
-  if (!call.upstream.bindings.some((b) => b.location === 'json')) return null;
+  const { bindings } = call.upstream;
+  // Whoever answers a TRACE sends back what it got (RFC 9110 9.3.8), in a success that nobody reads: the credential would be the caller's.
+  if (call.method === 'TRACE' && bindings.some(({ source }) => source.kind !== 'constant'))
+    return { code: 'request.method_not_allowed', allowed: callMethods };
+  if (!bindings.some((b) => b.location === 'json')) return null;
   if (isBodyless(call.method)) return { code: 'binding.body_invalid', reason: 'method' };
   if (call.headers.contentEncoding) return { code: 'binding.body_invalid', reason: 'encoded' };
   if ((call.declaredBytes ?? 0) > jsonBindingBodyBytesMax)

@@ -6,6 +6,7 @@ import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { denyRulesPerTenantMax, hostCharsMax, noteCharsMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
+import { callMethods as methods } from '../domain/catalog/upstream';
 import { judgeHost } from '../domain/egress/hostname';
 import type { Refusal } from '../domain/refusal';
 import type { DenyRuleRecord } from '../ports/store';
@@ -15,7 +16,6 @@ import { knownPrincipal, knownProject } from './known';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
-import { methods } from './routes';
 
 /** Body of a deny rule: the parts that are given must all match. */
 export const denyRuleBody = z

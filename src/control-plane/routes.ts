@@ -11,6 +11,7 @@ import {
   routesPerUpstreamMax,
 } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
+import { callMethods as methods } from '../domain/catalog/upstream';
 import type { Refusal } from '../domain/refusal';
 import type { RouteRecord } from '../ports/store';
 import { invalid } from './body';
@@ -18,9 +19,6 @@ import { dated, datedWire, reference, text, whole } from './fields';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
-
-/** The methods that an upstream can be called with. */
-export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 const distinct = (items: readonly string[]): boolean => new Set(items).size === items.length;
 

@@ -9,6 +9,9 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** The methods that a route or a deny rule can name. */
+export const callMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
 /** Where a value goes. A binding overwrites exactly its own header, query pair or top-level JSON field. */
 export type BindingLocation = 'header' | 'query' | 'json';
 

@@ -288,8 +288,9 @@ export const bindingRows: readonly WireRow[] = [
     n: 120,
     kind: 'refusal',
     title:
-      'A GET or HEAD on an upstream with a JSON binding is a typed 400, with and without a body',
-    why: 'there is no body that could carry the credential; never a bare 500',
+      'A GET or HEAD on an upstream with a JSON binding is a typed 400, with and without a body; ' +
+      'a TRACE where a credential is injected a 405',
+    why: 'there is no body that could carry the credential; never a bare 500; RFC 9110 9.3.8: a TRACE answer repeats it',
     run: async (stand) => {
       const upstream = await stand.register({
         bindings: [{ location: 'json', name: 'token', secret: stand.credentialRef }],
@@ -302,6 +303,10 @@ export const bindingRows: readonly WireRow[] = [
         400,
         'binding.body_invalid',
       );
+      const traced = { method: 'TRACE', target: `${stand.bound.path}/t` };
+      await refused(stand, traced, 405, 'request.method_not_allowed');
+      const plain = { method: 'TRACE', target: `${stand.plain.path}/t` };
+      arrives((await relay(stand, plain)).request, 'TRACE /t', ['Content-Length: 0']);
     },
   },
 ];

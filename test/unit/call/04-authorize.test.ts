@@ -8,6 +8,7 @@ import { authorize } from '../../../src/call/04-authorize';
 import type { CatalogCall, ResolvedCall, Tier } from '../../../src/call/call';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
 import type { Provider } from '../../../src/domain/catalog/provider';
+import { callMethods } from '../../../src/domain/catalog/upstream';
 import type { Refusal } from '../../../src/domain/refusal';
 import { parameter } from '../domain/catalog/rows';
 import { chatCost, perCall } from '../domain/pricing/prices';
@@ -87,6 +88,11 @@ const refused: readonly (readonly [string, Partial<ResolvedCall>, Refusal])[] = 
     { code: 'binding.body_invalid', reason: 'method' },
   ],
   [
+    'a TRACE of an upstream with a credential',
+    { method: 'TRACE', upstream: upstream({ bindings: [binding({ location: 'query' })] }) },
+    { code: 'request.method_not_allowed', allowed: callMethods },
+  ],
+  [
     'a coded body that a binding has to read',
     { upstream: json, method: 'POST', headers: scan({ contentEncoding: true }) },
     { code: 'binding.body_invalid', reason: 'encoded' },
@@ -108,6 +114,14 @@ const allowed: readonly (readonly [string, Partial<ResolvedCall>])[] = [
   [
     'a deny rule for other parameters',
     { tenant: denying({ path: '/v1/x;a' }), sentPath: '/v1/x;b' },
+  ],
+  ['a TRACE where nothing is injected', { method: 'TRACE' }],
+  [
+    'a TRACE of an upstream with a constant',
+    {
+      method: 'TRACE',
+      upstream: upstream({ bindings: [binding({ source: { kind: 'constant' } })] }),
+    },
   ],
   ['a query of listed names', { ...listed, query: 'a=1&a=2' }],
   ['no query on a route that allows none', { route: route({ queryAllowlist: [] }) }],
