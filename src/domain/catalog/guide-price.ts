@@ -23,7 +23,12 @@ export function guideMicros(cost: Cost): number | null {
     case 'usage': {
       const row = plainRow(cost.prices);
       if (row === null) return null;
-      const perUnit = Object.values(row.perMillionMicros).reduce((sum, price) => sum + price, 0);
+      // What only some calls use (a cache, a search) is no part of a usual one.
+      const meters = cost.meters.filter(
+        ({ isRequired, reserve }) => isRequired || reserve.length > 0,
+      );
+      const prices = meters.map(({ name }) => row.perMillionMicros[name] ?? 0);
+      const perUnit = prices.reduce((sum, price) => sum + price, 0);
       return unitsAt(perUnit, usual.meterUnits);
     }
   }

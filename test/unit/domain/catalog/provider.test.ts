@@ -8,6 +8,7 @@ import {
   bringsCredential,
 } from '../../../../src/domain/catalog/provider';
 import type { EgressPolicy } from '../../../../src/domain/egress/allowance';
+import { meter } from '../pricing/prices';
 import { endpoint, provider } from './rows';
 
 const policy = (
@@ -194,8 +195,12 @@ describe('the guide price', () => {
     [
       {
         kind: 'usage',
-        meters: [],
-        prices: [{ when: [], perMillionMicros: { a: 2_000, b: 500 } }],
+        meters: [
+          meter('a', ['a'], { isRequired: true }),
+          meter('b', ['b'], { reserve: [{ kind: 'fixed', units: 1 }] }),
+          meter('only_some_calls', ['c']),
+        ],
+        prices: [{ when: [], perMillionMicros: { a: 2_000, b: 500, only_some_calls: 9_000_000 } }],
         ends: [],
       },
       3,
