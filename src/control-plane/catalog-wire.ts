@@ -6,7 +6,7 @@
 import * as z from 'zod/mini';
 import { accessOf, type CatalogEndpoint, type Parameter } from '../domain/catalog/endpoint';
 import type { BaseUrl, Provider } from '../domain/catalog/provider';
-import type { Cost, PriceSelector } from '../domain/pricing/price';
+import type { Cost, PriceSelector, UsageTier } from '../domain/pricing/price';
 import type { CatalogEntry } from '../ports/catalog';
 import type { CatalogListing } from '../ports/store';
 
@@ -53,6 +53,15 @@ const priceAnswer = z.object({
   per_million_micros: z
     .nullable(z.record(z.string(), z.int()))
     .check(z.describe('Micro-USD of a million units, by meter.')),
+  above: z
+    .nullable(
+      z.object({
+        units: z.int(),
+        meters: z.array(z.string()),
+        per_million_micros: z.record(z.string(), z.int()),
+      }),
+    )
+    .check(z.describe('All of a call with more than so many units of these meters together.')),
 });
 
 /** One row with all that a call needs. */
@@ -162,6 +171,7 @@ function pricesWire(cost: Cost): z.output<typeof priceAnswer>[] {
         when: when.map(selectorWire),
         micros: priceMicros,
         per_million_micros: null,
+        above: null,
       }));
     case 'per_result':
     case 'quota_rows':
@@ -169,15 +179,23 @@ function pricesWire(cost: Cost): z.output<typeof priceAnswer>[] {
         when: when.map(selectorWire),
         micros: null,
         per_million_micros: { [cost.kind === 'per_result' ? 'results' : 'rows']: perMillionMicros },
+        above: null,
       }));
     case 'usage':
-      return cost.prices.map(({ when, perMillionMicros }) => ({
+      return cost.prices.map(({ when, perMillionMicros, above }) => ({
         when: when.map(selectorWire),
         micros: null,
         per_million_micros: { ...perMillionMicros },
+        above: above === undefined ? null : tierWire(above),
       }));
   }
 }
+
+const tierWire = ({ units, meters, perMillionMicros }: UsageTier) => ({
+  units,
+  meters: [...meters],
+  per_million_micros: { ...perMillionMicros },
+});
 
 const selectorWire = ({ in: place, at, oneOf }: PriceSelector) => ({
   in: place,

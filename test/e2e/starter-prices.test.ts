@@ -180,3 +180,24 @@ describe('a stream in which the vendor fails', () => {
     expect(costs(id, asked[id], text)).toEqual([45, 'usage']);
   });
 });
+
+describe('a long prompt', () => {
+  it.each([
+    [200_000, 250_000 + 1_000],
+    [200_001, 500_003 + 1_500],
+  ])('of %d units is priced as one at the vendor: all of the call', (promptTokenCount, micros) => {
+    const usageMetadata = { promptTokenCount, candidatesTokenCount: 60, thoughtsTokenCount: 40 };
+    const asked = { body: {}, query: 'model=gemini-2.5-pro' };
+    expect(costs('gemini.generate_content', asked, { usageMetadata })).toEqual([micros, 'usage']);
+  });
+
+  it('counts what came from the cache and went into it', () => {
+    const usage = {
+      ...{ input_tokens: 1, cache_creation_input_tokens: 100_000 },
+      ...{ cache_read_input_tokens: 100_000, output_tokens: 100 },
+    };
+    const asked = { body: { model: 'claude-sonnet-4-5', max_tokens: 1_000 } };
+    const micros = 6 + 750_000 + 60_000 + 2_250;
+    expect(costs('anthropic.messages', asked, { usage })).toEqual([micros, 'usage']);
+  });
+});

@@ -13,6 +13,8 @@ import type {
   ReserveFactor,
   Settlement,
   StreamEnd,
+  UsagePriceRow,
+  UsageTier,
 } from '../../../src/domain/pricing/price.ts';
 import { type PriceFault, priceFaults } from '../../../src/domain/pricing/price-faults.ts';
 
@@ -53,11 +55,23 @@ const unitPrices = z
       .transform((row) => ({ when: row.when, perMillionMicros: row.per_million_micros })),
   )
   .min(1);
+const rates = z.record(meterName, unitPrice);
+const above = z
+  .strictObject({ units, meters: z.array(meterName).min(1), per_million_micros: rates })
+  .transform(
+    ({ per_million_micros, ...rest }): UsageTier => ({
+      ...rest,
+      perMillionMicros: per_million_micros,
+    }),
+  );
 const usagePrices = z
   .array(
     z
-      .strictObject({ when, per_million_micros: z.record(meterName, unitPrice) })
-      .transform((row) => ({ when: row.when, perMillionMicros: row.per_million_micros })),
+      .strictObject({ when, per_million_micros: rates, above: above.optional() })
+      .transform((row): UsagePriceRow => {
+        const plain = { when: row.when, perMillionMicros: row.per_million_micros };
+        return row.above === undefined ? plain : { ...plain, above: row.above };
+      }),
   )
   .min(1);
 

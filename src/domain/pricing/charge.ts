@@ -18,7 +18,7 @@ import {
   wholeDecimal,
   zero,
 } from './decimal';
-import type { FrozenPrice } from './estimate';
+import { type FrozenPrice, ratesFor } from './estimate';
 import {
   countReading,
   failedReading,
@@ -206,19 +206,21 @@ function pricedMicros(
 }
 
 function usageMicros(
-  { meters, perMillionMicros }: Extract<FrozenPrice, { kind: 'usage' }>,
+  price: Extract<FrozenPrice, { kind: 'usage' }>,
   usage: Usage | null,
   isCutShort: boolean,
 ): number | null {
-  if (perMillionMicros === null || usage === null) return null;
+  if (usage === null) return null;
+  const rates = ratesFor(price, (meter) => number(usage.seen.get(meter)));
+  if (rates === null) return null;
   const terms: Term[] = [];
-  for (const { name, includes, isRequired } of meters) {
+  for (const { name, includes, isRequired } of price.meters) {
     const seen = usage.seen.get(name);
     const isUnreadable = seen === 'malformed' || (seen === undefined && isRequired);
     if (isUnreadable && !isCutShort) return null;
     let units = number(seen) ?? zero;
     for (const part of includes) units = minus(units, number(usage.seen.get(part)) ?? zero);
-    terms.push({ units, perMillionMicros: perMillionMicros[name] ?? 0 });
+    terms.push({ units, perMillionMicros: rates[name] ?? 0 });
   }
   return ceilMicros(terms);
 }

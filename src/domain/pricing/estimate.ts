@@ -12,8 +12,25 @@ import {
   quotaPageMax,
   quotaRowsMax,
 } from '../../base/limits-money';
-import { ceilMicros, type Decimal, type Term, times, wholeDecimal } from './decimal';
-import type { Cost, Meter, PriceSelector, ReserveCount, ReserveFactor, Settlement } from './price';
+import {
+  ceilMicros,
+  compare,
+  type Decimal,
+  plus,
+  type Term,
+  times,
+  wholeDecimal,
+  zero,
+} from './decimal';
+import type {
+  Cost,
+  Meter,
+  PriceSelector,
+  ReserveCount,
+  ReserveFactor,
+  Settlement,
+  UsageTier,
+} from './price';
 import { askedFor, askedUnits, isDisputed, type RequestFacts, selects } from './request-facts';
 
 /** The price of one call, after the tables; plain data, may be stored. `null`: not known. */
@@ -31,6 +48,7 @@ export type FrozenPrice =
       readonly kind: 'usage';
       readonly meters: readonly Meter[];
       readonly perMillionMicros: Readonly<Record<string, number>> | null;
+      readonly above?: UsageTier;
     };
 
 /** Why no amount can be told. */
@@ -106,18 +124,32 @@ function tableAmount(cost: Cost, price: FrozenPrice, facts: RequestFacts): numbe
 const unitAmount = (units: Decimal, perMillionMicros: number): number | UnknownPrice =>
   ceilMicros([{ units, perMillionMicros }]) ?? 'too_large';
 
+/** The prices of a call with so many units of each meter; null: none is known. */
+export function ratesFor(
+  { perMillionMicros, above }: Extract<FrozenPrice, { kind: 'usage' }>,
+  unitsOf: (meter: string) => Decimal | null,
+): Readonly<Record<string, number>> | null {
+  if (perMillionMicros === null || above === undefined) return perMillionMicros;
+  const units = above.meters.reduce((sum, meter) => plus(sum, unitsOf(meter) ?? zero), zero);
+  const isAbove = compare(units, wholeDecimal(above.units)) > 0;
+  return isAbove ? above.perMillionMicros : perMillionMicros;
+}
+
 function usageAmount(
-  { meters, perMillionMicros }: Extract<FrozenPrice, { kind: 'usage' }>,
+  price: Extract<FrozenPrice, { kind: 'usage' }>,
   facts: RequestFacts,
 ): number | UnknownPrice {
-  if (perMillionMicros === null) return 'no_price';
-  const terms: Term[] = [];
-  for (const { name, reserve } of meters) {
+  const reserved = new Map<string, Decimal>();
+  for (const { name, reserve } of price.meters) {
     const units = reserve.length === 0 ? null : reservedUnits(reserve, facts);
-    if (typeof units === 'string') return units;
-    if (units !== null) terms.push({ units, perMillionMicros: perMillionMicros[name] ?? 0 });
+    if (typeof units === 'string') return price.perMillionMicros === null ? 'no_price' : units;
+    if (units !== null) reserved.set(name, units);
   }
-  const isPriced = Object.values(perMillionMicros).some((rate) => rate > 0);
+  const rates = ratesFor(price, (meter) => reserved.get(meter) ?? null);
+  if (rates === null) return 'no_price';
+  const terms: Term[] = [];
+  for (const [name, units] of reserved) terms.push({ units, perMillionMicros: rates[name] ?? 0 });
+  const isPriced = Object.values(rates).some((rate) => rate > 0);
   if (isPriced && !terms.some((term) => term.perMillionMicros > 0)) return 'no_reserve';
   return ceilMicros(terms) ?? 'too_large';
 }
@@ -162,8 +194,10 @@ function freeze(cost: Cost, facts: RequestFacts): FrozenPrice {
       return { kind: cost.kind, perMillionMicros, isCounted, asked: askedCount(cost, facts) };
     }
     case 'usage': {
-      const perMillionMicros = matching(cost.prices, facts)?.perMillionMicros ?? null;
-      return { kind: 'usage', meters: cost.meters, perMillionMicros };
+      const row = matching(cost.prices, facts);
+      const perMillionMicros = row?.perMillionMicros ?? null;
+      const frozen = { kind: 'usage', meters: cost.meters, perMillionMicros } as const;
+      return row?.above === undefined ? frozen : { ...frozen, above: row.above };
     }
     default:
       return assertNever(cost);

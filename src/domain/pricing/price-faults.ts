@@ -62,18 +62,33 @@ function tableFaults(
 function rowFaults(faults: Faults, cost: Exclude<Cost, { kind: 'free' }>): void {
   if (cost.kind === 'usage') {
     const names = new Set(cost.meters.map((meter) => meter.name));
-    for (const [index, { perMillionMicros }] of cost.prices.entries()) {
-      for (const [name, rate] of Object.entries(perMillionMicros)) {
-        const at = `cost.prices.${index}.perMillionMicros.${name}`;
-        if (!names.has(name)) faults.push({ at, reason: 'unknown_meter' });
-        if (!isWhole(rate)) faults.push({ at, reason: 'amount' });
-      }
+    for (const [index, { perMillionMicros, above }] of cost.prices.entries()) {
+      const at = `cost.prices.${index}`;
+      rateFaults(faults, at, perMillionMicros, names);
+      if (above === undefined) continue;
+      rateFaults(faults, `${at}.above`, above.perMillionMicros, names);
+      if (!isCount(above.units)) faults.push({ at: `${at}.above`, reason: 'not_whole' });
+      if (!above.meters.every((meter) => names.has(meter)))
+        faults.push({ at: `${at}.above.meters`, reason: 'unknown_meter' });
     }
     return;
   }
   for (const [index, row] of cost.prices.entries()) {
     const isGood = 'priceMicros' in row ? isAmount(row.priceMicros) : isWhole(row.perMillionMicros);
     if (!isGood) faults.push({ at: `cost.prices.${index}`, reason: 'amount' });
+  }
+}
+
+function rateFaults(
+  faults: Faults,
+  row: string,
+  rates: Readonly<Record<string, number>>,
+  names: ReadonlySet<string>,
+): void {
+  for (const [name, rate] of Object.entries(rates)) {
+    const at = `${row}.perMillionMicros.${name}`;
+    if (!names.has(name)) faults.push({ at, reason: 'unknown_meter' });
+    if (!isWhole(rate)) faults.push({ at, reason: 'amount' });
   }
 }
 

@@ -33,6 +33,15 @@ export interface UnitPriceRow {
 export interface UsagePriceRow {
   readonly when: readonly PriceSelector[];
   readonly perMillionMicros: Readonly<Record<string, number>>;
+  /** Absent: the same at every size. */
+  readonly above?: UsageTier;
+}
+
+/** Prices of a large call: all of it, when these meters together have more than so many units (long prompts). */
+export interface UsageTier {
+  readonly units: number;
+  readonly meters: readonly string[];
+  readonly perMillionMicros: Readonly<Record<string, number>>;
 }
 
 /** A number that the caller's request declares; without it `default`; never more than `max`. */

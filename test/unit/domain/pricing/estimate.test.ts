@@ -76,6 +76,21 @@ describe('estimate', () => {
   });
 
   it.each([
+    // 3,000 bytes are 1,000 tokens: as many as the lower price allows
+    [3_000, 2_500 + 10_000],
+    [3_001, 5_005 + 15_000],
+  ])('a call that may be large is held at the price of large ones: %d bytes', (bodyBytes, held) => {
+    const [big] = chatCost.prices;
+    const above = {
+      ...{ units: 1_000, meters: ['input'] },
+      perMillionMicros: { input: 5_000_000, cached: 2_500_000, output: 15_000_000 },
+    };
+    const cost: Cost = { ...chatCost, prices: big === undefined ? [] : [{ ...big, above }] };
+    const facts = asking({ body: { model: 'big' }, bodyBytes });
+    expect(micros(estimate(cost, settled(), facts))).toBe(held);
+  });
+
+  it.each([
     // 300 bytes are 100 tokens at $2.50, output at $10 for a million
     [{}, 250 + 10_000],
     [{ max_tokens: 10 }, 250 + 100],

@@ -19,6 +19,7 @@ const quota = (more: object): Cost => ({
   rows: null,
   ...more,
 });
+const tier = { units: 1, meters: ['input'], perMillionMicros: { output: 1 } };
 const usage = (more: object): Cost => ({ ...messagesCost, ...more });
 const output = (more: object): Cost =>
   usage({
@@ -103,6 +104,19 @@ describe('priceFaults', () => {
       'cost.prices.0.perMillionMicros.outptu',
       'unknown_meter',
     ],
+    ...(
+      [
+        [{ perMillionMicros: { outptu: 1 } }, '.perMillionMicros.outptu', 'unknown_meter'],
+        [{ perMillionMicros: { output: 1.5 } }, '.perMillionMicros.output', 'amount'],
+        [{ units: 0 }, '', 'not_whole'],
+        [{ meters: ['inptu'] }, '.meters', 'unknown_meter'],
+      ] as const
+    ).map(([wrong, at, reason]): [Cost, Settlement, string, string] => [
+      usage({ prices: [{ when: [], perMillionMicros: {}, above: { ...tier, ...wrong } }] }),
+      settled(),
+      `cost.prices.0.above${at}`,
+      reason,
+    ]),
     [
       usage({ meters: [...messagesCost.meters, ...messagesCost.meters] }),
       settled(),
