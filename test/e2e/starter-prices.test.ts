@@ -161,7 +161,7 @@ describe('gemini.generate_content', () => {
   );
 });
 
-describe('a stream in which the vendor fails', () => {
+describe('a success in which the vendor fails', () => {
   const asked = {
     'openai.chat.completions': { body: { model: 'gpt-4.1', messages: [{}] } },
     'anthropic.messages': { body: { model: 'claude-sonnet-4-5', max_tokens: 1_000 } },
@@ -171,6 +171,12 @@ describe('a stream in which the vendor fails', () => {
 
   it.each(Object.entries(asked))('%s costs nothing when nothing was metered', (id, it) => {
     expect(costs(id, it, events({ error: null }, failure))).toEqual([0, 'vendor_failed']);
+  });
+
+  it('in an answer that is none: openrouter costs nothing either', () => {
+    const it = { body: { model: 'x/y', max_tokens: 10 } };
+    const answer = { error: { code: 502, message: 'Provider returned error' } };
+    expect(costs('openrouter.chat.completions', it, answer)).toEqual([0, 'vendor_failed']);
   });
 
   it('costs what was metered until then', () => {

@@ -115,13 +115,11 @@ const usage = z
     meters: z.array(meter).min(1),
     prices: usagePrices,
     ends: z.array(end).default([]),
-    failed: z.array(path).default([]),
   })
   .refine(({ meters }) => meters.some(({ isRequired }) => isRequired), {
     error: 'needs one that is required',
     path: ['meters'],
-  })
-  .transform(({ failed, ...rest }) => (failed.length === 0 ? rest : { ...rest, failed }));
+  });
 
 /** What an endpoint costs. */
 export const costSchema: z.ZodType<Cost> = z.discriminatedUnion('kind', [
@@ -168,6 +166,7 @@ export const settlementSchema = z
     reported: reported.nullable().default(null),
     fallback_micros: micros.nullable().default(null),
     reserve_micros: micros.nullable().default(null),
+    failed: z.array(path).default([]),
   })
   .transform(
     (row): Settlement => ({
@@ -175,6 +174,7 @@ export const settlementSchema = z
       reported: row.reported,
       fallbackMicros: row.fallback_micros,
       reserveMicros: row.reserve_micros,
+      ...(row.failed.length === 0 ? {} : { failed: row.failed }),
     }),
   );
 

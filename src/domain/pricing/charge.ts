@@ -84,9 +84,11 @@ export function charge(answer: AnswerFacts): Charge {
   if (!isBillable(price.kind, status, typeof reported === 'number')) return notBillable;
   if (price.kind === 'free') return { micros: 0, source: 'table' };
   if (typeof reported === 'number') return { micros: reported, source: 'reported' };
-  const isFailure = hasFailed(usage);
-  const priced = reported === null ? pricedMicros(price, usage, isFailure) : null;
-  if (isFailure && (priced ?? 0) === 0) return vendorFailed;
+  if (hasFailed(usage)) {
+    const micros = meteredSoFar(price, usage);
+    return micros === 0 ? vendorFailed : { micros, source: 'usage' };
+  }
+  const priced = reported === null ? pricedMicros(price, usage, false) : null;
   if (priced === null) return { micros: fallbackMicros(answer), source: 'fallback' };
   const source = price.kind === 'usage' ? 'usage' : 'table';
   const isDoubtful = usage?.isPartial === true && priced < fallbackMicros(answer);
@@ -120,8 +122,7 @@ export function abandonedCharge(call: AbandonedFacts): Charge {
     return notBillable;
   }
   if (price.kind === 'free') return { micros: 0, source: 'table' };
-  const isMetered = price.kind === 'usage' || usage?.seen.has(countReading) === true;
-  const meteredMicros = isMetered ? (pricedMicros(price, usage, true) ?? 0) : 0;
+  const meteredMicros = meteredSoFar(price, usage);
   const seenMicros = Math.max(toldMicros, meteredMicros);
   const isFailure = hasFailed(usage);
   if (isFailure && seenMicros === 0) return vendorFailed;
@@ -129,6 +130,12 @@ export function abandonedCharge(call: AbandonedFacts): Charge {
   const micros = Math.min(heldMicros, Math.max(seenMicros, fallback));
   if (fallback >= seenMicros) return { micros, source: 'fallback' };
   return { micros, source: toldMicros >= meteredMicros ? 'reported' : 'usage' };
+}
+
+/** The price of what an answer has counted until now; a flat price has counted nothing. */
+function meteredSoFar(price: Exclude<FrozenPrice, { kind: 'free' }>, usage: Usage | null): number {
+  const isMetered = price.kind === 'usage' || usage?.seen.has(countReading) === true;
+  return isMetered ? (pricedMicros(price, usage, true) ?? 0) : 0;
 }
 
 const fallbackMicros = (call: Pick<AnswerFacts, 'settlement' | 'heldMicros'>): number =>

@@ -42,7 +42,7 @@ export const failedReading = ':failed';
 /** What to read from the answers of an endpoint. No readings: the body says nothing about money. */
 export function usagePlan(cost: Cost, settlement: Settlement): UsagePlan {
   const readings: Reading[] = cost.kind === 'usage' ? [...cost.meters] : [];
-  const failed = cost.kind === 'usage' ? cost.failed : undefined;
+  const { failed } = settlement;
   if (failed !== undefined) readings.push({ name: failedReading, paths: failed, keep: 'last' });
   const count = countPath(cost);
   if (count !== null) readings.push({ name: countReading, paths: [count], keep: 'sum' });

@@ -109,10 +109,7 @@ function kindFaults(
     for (const rows of [page.default, page.max]) {
       if (rows !== null && !isCount(rows)) faults.push({ at: 'cost.page', reason: 'not_whole' });
     }
-  } else if (cost.kind === 'usage') {
-    meterFaults(faults, cost, settlement);
-    for (const path of cost.failed ?? []) pathFault(faults, 'cost.failed', path);
-  }
+  } else if (cost.kind === 'usage') meterFaults(faults, cost, settlement);
 }
 
 function meterFaults(
@@ -158,6 +155,7 @@ function settlementFaults(faults: Faults, settlement: Settlement): void {
       faults.push({ at: `settlement.${name}`, reason: 'amount' });
     }
   }
+  for (const path of settlement.failed ?? []) pathFault(faults, 'settlement.failed', path);
   if (reported === null) return;
   const at = 'settlement.reported';
   if (reported.in === 'body') pathFault(faults, `${at}.at`, reported.at);

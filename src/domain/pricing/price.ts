@@ -114,11 +114,6 @@ export type Cost =
       readonly meters: readonly Meter[];
       readonly prices: readonly UsagePriceRow[];
       readonly ends: readonly StreamEnd[];
-      /**
-       * Paths at which an answer, or an event of its stream, says that the vendor failed: anything but null is there. What it has not
-       * metered until then costs nothing. Absent: nowhere.
-       */
-      readonly failed?: readonly string[];
     };
 
 /** The page size of a quota row; `null`: 20 by default, at most 100 (digest A9). */
@@ -151,4 +146,9 @@ export interface Settlement {
   readonly fallbackMicros: number | null;
   /** Held instead of an estimate; `null`: the estimate. */
   readonly reserveMicros: number | null;
+  /**
+   * Paths at which a 2xx, or an event of its stream, says that the vendor failed: anything but null is there. What it has not metered
+   * or reported costs nothing then. Absent: nowhere.
+   */
+  readonly failed?: readonly string[];
 }

@@ -16,7 +16,7 @@ export const catalog = `
     method: POST
     path: /chat
     platform_auth: account
-    settlement: { fallback_micros: ${fallbackMicros} }
+    settlement: { fallback_micros: ${fallbackMicros}, failed: [error] }
     cost:
       kind: usage
       meters:
@@ -24,7 +24,6 @@ export const catalog = `
         - { name: output, paths: [usage.completion_tokens], required: true, reserve: [{ kind: fixed, units: 100 }] }
       prices: [{ per_million_micros: { input: 1000000, output: 2000000 } }]
       ends: [{ kind: data, text: '[DONE]' }]
-      failed: [error]
   - name: messages
     capability: lab.messages
     summary: messages

@@ -18,6 +18,8 @@ const inBody = (more: object = {}) =>
     reported: { in: 'body', at: 'cost', perMillionMicros: usd, times: null, ...more },
   });
 
+const failing = settled({ failed: ['error'] });
+
 interface Given {
   readonly cost: Cost;
   readonly settlement?: Settlement;
@@ -222,12 +224,22 @@ describe('charge', () => {
     [{ error: {}, usage: { prompt_tokens: 100 } }, [250, 'usage']],
     [{ error: {}, usage: { prompt_tokens: 100, completion_tokens: 10 } }, [350, 'usage']],
   ])('an answer that says that the vendor failed costs what was metered: %j', (json, expected) => {
-    const cost = { ...chatCost, failed: ['error'] };
-    expect(charged({ ...big, cost, json })).toEqual(expected);
+    expect(charged({ ...big, settlement: failing, json })).toEqual(expected);
+  });
+
+  it.each([
+    [{ error: {} }, [0, 'vendor_failed']],
+    [{ error: {}, cost: 0.000002 }, [2, 'reported']],
+    [{ error: null }, [77, 'fallback']],
+  ])('whatever its price, unless the vendor says that it charged: %j', (json, expected) => {
+    const settlement = { ...inBody(), failed: ['error'] };
+    expect(charged({ cost: perCall(5), settlement, json })).toEqual(expected);
+    const perSuccess: Cost = { ...perCall(5), kind: 'per_success' };
+    expect(charged({ cost: perSuccess, settlement, json })).toEqual(expected);
   });
 
   it('a failure beside events that nobody read costs the fallback at least', () => {
-    const facts = answer({ ...big, cost: { ...chatCost, failed: ['error'] }, json: { error: {} } });
+    const facts = answer({ ...big, settlement: failing, json: { error: {} } });
     const partial = { seen: facts.usage?.seen ?? new Map(), isPartial: true };
     expect(charge({ ...facts, usage: partial })).toEqual({ micros: 60, source: 'fallback' });
   });
@@ -279,8 +291,8 @@ describe('abandonedCharge', () => {
     [{ error: {}, usage: { prompt_tokens: 4 } }, [10, 'usage']],
     [{ error: null }, [60, 'fallback']],
   ])('of a vendor that said that it failed is what was metered: %j', (json, expected) => {
-    const cost = { ...chatCost, failed: ['error'] };
-    expect(left({ cost, facts: asking({ body: { model: 'big' } }), json })).toEqual(expected);
+    const facts = asking({ body: { model: 'big' } });
+    expect(left({ cost: chatCost, settlement: failing, facts, json })).toEqual(expected);
   });
 
   const left = (given: Given & { unseenStatus?: boolean }) => {

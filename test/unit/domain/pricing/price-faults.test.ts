@@ -123,6 +123,7 @@ describe('priceFaults', () => {
       'cost.meters',
       'meter_name',
     ],
+    [perCall(1), settled({ failed: ['a..b'] }), 'settlement.failed', 'path'],
     [perCall(1), settled({ fallbackMicros: -1 }), 'settlement.fallbackMicros', 'amount'],
     [perCall(1), settled({ reserveMicros: 0.5 }), 'settlement.reserveMicros', 'amount'],
     [perCall(1), reported({ at: '' }), 'settlement.reported.at', 'path'],
