@@ -200,7 +200,7 @@ function decoded(segment: string): string {
 
 // ── answers ──
 
-/** What came of a run, or of a question after it. */
+/** What came of a run. */
 export function parse(
   aggregator: Pick<Aggregator, 'dialect' | 'costs'>,
   answer: EnvelopeAnswer,
@@ -210,6 +210,17 @@ export function parse(
   if (envelope === null) return failed(refusalBare(answer.status), null);
   const outcome = outcomeOf(aggregator, envelope);
   return outcome.kind === 'served' ? withVerdict(outcome, signalOf) : outcome;
+}
+
+/** What the answer to a question says of its run; null: nothing that can be read, so the run may go on. */
+export function parsePoll(
+  aggregator: Pick<Aggregator, 'dialect' | 'costs'>,
+  { runId, answer }: { readonly runId: string; readonly answer: EnvelopeAnswer },
+  signalOf: SignalOf,
+): EnvelopeOutcome | null {
+  if (member(envelopeIn(aggregator, answer)?.json, 'runId') !== runId) return null;
+  const outcome = parse(aggregator, answer, signalOf);
+  return outcome.kind === 'failed' && outcome.failure === 'malformed' ? null : outcome;
 }
 
 /** The transport broke, or the wait was over: whether the run was made is not known. */

@@ -1,7 +1,7 @@
 /**
  * Run: one run at an aggregator, from its request to its end: where it goes on, it is asked about a bounded number of times.
  * Promises: never throws when `ask` does not; no answer is `unreached`: whether the run was made is not known; a question that fails says
- * nothing of the run. Pure but for what it is handed. Called by the road's overflow branch and by `jobs/overflow-verify.ts`.
+ * nothing of the run, and a run that says it broke is over. Pure but for what it is handed. Called by the road's overflow branch and by `jobs/overflow-verify.ts`.
  */
 import { overflowPollMs, overflowPollsMax } from '../../base/limits-capacity';
 import { type Aggregator, authHeader } from './aggregators';
@@ -10,6 +10,7 @@ import {
   type EnvelopeOutcome,
   type EnvelopeRequest,
   parse,
+  parsePoll,
   pollRequest,
   type SignalOf,
   unreached,
@@ -31,19 +32,17 @@ export async function runThrough(
   envelope: EnvelopeRequest,
   parts: RunParts,
 ): Promise<EnvelopeOutcome> {
-  let outcome = await asked(envelope, parts);
+  const { aggregator, sleep, signalOf } = parts;
+  const first = await asked(envelope, parts);
+  let outcome = first === null ? unreached : parse(aggregator, first, signalOf);
   for (let polls = 0; outcome.kind === 'pending' && polls < overflowPollsMax; polls += 1) {
-    await parts.sleep(overflowPollMs);
-    const next = await asked(pollRequest(parts.aggregator, outcome.runId), parts);
-    if (next.kind !== 'failed' || next.failure === 'vendor_dry') outcome = next;
+    const { runId } = outcome;
+    await sleep(overflowPollMs);
+    const answer = await asked(pollRequest(aggregator, runId), parts);
+    if (answer !== null) outcome = parsePoll(aggregator, { runId, answer }, signalOf) ?? outcome;
   }
   return outcome;
 }
 
-async function asked(
-  request: EnvelopeRequest,
-  { aggregator, key, ask, signalOf }: RunParts,
-): Promise<EnvelopeOutcome> {
-  const answer = await ask({ ...request, headers: [...request.headers, authHeader(key)] });
-  return answer === null ? unreached : parse(aggregator, answer, signalOf);
-}
+const asked = (request: EnvelopeRequest, { key, ask }: RunParts): Promise<EnvelopeAnswer | null> =>
+  ask({ ...request, headers: [...request.headers, authHeader(key)] });
