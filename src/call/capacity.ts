@@ -3,7 +3,8 @@
  * of that account. Tier 4 only: a caller's own credential is never looked at (digest A12).
  * Promises: an account that is known to be out is refused before any hold; news that is missing refuses nobody; a healthy vendor without
  * a declared rate costs no object call; only an answer of the vendor's strikes, never a fault, a timeout or a client that left.
- * Called by stages 06 (admit), 07 (take a place), both of which give back a probe that they do not let go on, and by run-call (note what was said).
+ * Called by stages 06 (admit), 07 (take a place), both of which give back a probe that they do not let go on, and by run-call (note what
+ * was said; give back what a call took that was not sent).
  */
 import {
   capacityBodyHeadBytesMax,
@@ -30,6 +31,7 @@ import type {
   AnsweredCall,
   CapacityPass,
   CatalogCall,
+  GuardedCall,
   ReservedCall,
 } from './call';
 
@@ -126,6 +128,19 @@ export function giveBackProbe(
   background: Background,
 ): void {
   if (probe !== null) capacity.giveBackProbe(provider.slug, probe, background);
+}
+
+/** A call that refused itself behind its guards: its place is the next one's, and so is its probe. */
+export function unsent(
+  { id, catalog, capacity }: GuardedCall,
+  ports: CapacityPorts,
+  background: Background,
+): void {
+  if (catalog?.tier !== 4) return;
+  const { endpoint, provider } = catalog.entry;
+  const rate = endpoint.rate ?? provider.rate;
+  if (rate !== null) ports.capacity.giveBack(provider.slug, id, background);
+  if (capacity !== null) giveBackProbe(capacity, catalog, ports, background);
 }
 
 /** What makes a call meet one account: its Idempotency-Key, and the task that it names. */

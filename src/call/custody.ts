@@ -61,6 +61,8 @@ export interface CustodyTerms {
 export class Custody implements OpenCall, Hold {
   armed = false;
   slot = 0;
+  /** Whether the vendor may have been asked: its send was begun while somebody wanted it. */
+  isSent = false;
   cancel: AbortController | null = null;
   readonly startedAtMs: number;
   readonly #onEnd: (ending: Ending, latencyMsMax: number | null) => void;
@@ -94,6 +96,7 @@ export class Custody implements OpenCall, Hold {
   }
 
   wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+    this.isSent ||= !this.#ended;
     const terms = this.#terms;
     const isShort = terms !== null && terms.firstByteTimeoutMs < 2 * custodyArmMs;
     const untilMs = terms === null ? 0 : terms.nowMs() + terms.firstByteTimeoutMs;

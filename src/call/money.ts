@@ -128,10 +128,11 @@ export class Money {
     this.#partly = partly;
   }
 
-  /** The client has left: not sent is released by whoever sees it next; what was sent is waited for, `drainMs` at most. */
+  /** The client has left: not sent is released by whoever sees it next; what it will not pay for is given up, the rest waited for, `drainMs` at most. */
   left(giveUp: () => void): void {
     this.#hasLeft = true;
     this.#onLeft?.();
+    if (this.isCancellable) giveUp();
     if (this.isClosed) return;
     const timer = setTimeout(giveUp, drainMs);
     void this.#open.promise.then(() => clearTimeout(timer));

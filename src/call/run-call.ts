@@ -3,6 +3,7 @@
  * Promises: exactly one terminal row for every call that is refused after 02 or sent (a caller that leaves before the send may leave none); a refusal costs no upstream; a bug is one bare 500.
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
+import { bugFacts } from '../base/bug';
 import { recordAnswerBytesMax } from '../base/limits-money';
 import type { MaybePromise, Result } from '../base/result';
 import type { CapacitySignal } from '../domain/capacity/signal';
@@ -40,10 +41,11 @@ import type {
   Surface,
 } from './call';
 import { bodyEnding, endingOf, isOutcomeUnknown, rowOfCall, servedElsewhere } from './call-row';
-import { noteAnswer, refusalAfter, signalOf, triggerOf } from './capacity';
+import { refusalAfter, triggerOf, unsent } from './capacity';
 import type { LadderPorts } from './catalog-target';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
 import type { Money } from './money';
+import { noted } from './noted';
 import { KeptBytes, Silence } from './pump';
 import { answerOf, closeStream, recordedHeaders } from './stream-end';
 
@@ -88,7 +90,7 @@ export async function runCall(
     if (!guarded.ok) return life.refuseOrElsewhere(reserved.value, guarded.error);
     const hold = life.begin(guarded.value);
     const answered = await relay(guarded.value, services, hold);
-    if (!answered.ok) return life.unanswered(answered.error);
+    if (!answered.ok) return life.unanswered(guarded.value, answered.error);
     const last = mayBeBurst(answered.value) ? await life.resent(answered.value, hold) : answered;
     if (!last.ok) return life.refuse(last.error);
     const settled = await settle(last.value, hold, services, life.background);
@@ -170,14 +172,15 @@ class CallLife {
       firstByteTimeoutMs: call.upstream.firstByteTimeoutMs,
       nowMs: this.#services.nowMs,
       needsCancel: () => this.#hasBackground || isPumped(call),
-      drain: money === null ? null : (giveUp) => leave(money, giveUp),
+      drain: money === null ? null : (giveUp) => money.left(giveUp),
       isWhole: () => this.#tap?.hasEnded ?? false,
       onArmed: () => money?.lasts(),
     });
   }
 
   /** A send that broke while its body was under way may have broken because its caller left: the runtime says so a moment later. */
-  async unanswered(refusal: Refusal): Promise<Response> {
+  async unanswered(call: GuardedCall, refusal: Refusal): Promise<Response> {
+    if (!this.#custody.isSent) unsent(call, this.#services, this.#background);
     const { code } = refusal;
     const isBroken = code === 'downstream.error' || code === 'request.body_incomplete';
     if (isBroken && this.#request.body !== null && !this.#custody.ended) {
@@ -240,23 +243,8 @@ class CallLife {
 
   /** What an answer says of the operator's account, after the hold was closed. */
   note(call: EvidencedCall): void {
-    const { catalog } = call;
     this.#account = call.account;
-    if (catalog?.tier !== 4) return;
-    const services = this.#services;
-    const isAnswer = call.status >= 400;
-    this.#signal = isAnswer ? signalOf(call, catalog, call.evidence, services.nowMs()) : null;
-    noteAnswer(call, catalog, this.#signal, services, this.#background);
-    if (this.#signal?.kind !== 'unrecorded') return;
-    const { provider, endpoint } = catalog.entry;
-    const { because } = this.#signal;
-    services.report('capacity.unrecorded', {
-      call_id: call.id,
-      provider: provider.slug,
-      endpoint: endpoint.id,
-      status: call.status,
-      phrase: because,
-    });
+    this.#signal = noted(call, this.#services, this.#background);
   }
 
   /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
@@ -338,12 +326,7 @@ class CallLife {
   fail(bug: unknown): Response {
     const refusal: Refusal = { code: 'internal.error' };
     this.#blame = 'gateway';
-    const name = bug instanceof Error ? bug.name : typeof bug;
-    const where =
-      bug instanceof Error
-        ? (bug.stack ?? '').split('\n').slice(1, 4).join(' ').replace(/\s+/g, ' ')
-        : '';
-    this.#services.report('call.bug', { call_id: this.#call?.id ?? null, error: name, where });
+    this.#services.report('call.bug', { call_id: this.#call?.id ?? null, ...bugFacts(bug) });
     this.#custody.abandon({ outcome: 'failed', status: 500, code: refusal.code });
     this.#money?.abandon(refusal.code, true);
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
@@ -389,10 +372,4 @@ class CallLife {
       signal: this.#signal?.kind ?? null,
     });
   }
-}
-
-/** The client has left: what it will not pay for is cancelled, what was sent is waited for. */
-function leave(money: Money, giveUp: () => void): void {
-  money.left(giveUp);
-  if (money.isCancellable) giveUp();
 }

@@ -11,6 +11,7 @@ import { prepareMask } from '../../../src/domain/credentials/masking';
 import type { Refusal } from '../../../src/domain/refusal';
 import type { AccessKey } from '../../../src/domain/tenancy/access';
 import type { CatalogEntry } from '../../../src/ports/catalog';
+import type { PreparedCredentials } from '../../../src/ports/credentials';
 import type { CallRow, OpenCall } from '../../../src/ports/evidence';
 import type { ReplayBodies } from '../../../src/ports/replay-bodies';
 import { backgroundOf, key, noCredentials, startMs, tenant, token, upstream } from './calls';
@@ -36,6 +37,10 @@ export interface World {
   readonly tasks?: NotedTasks;
   readonly capacity?: NotedCapacity;
   readonly replayBodies?: ReplayBodies;
+  /** How the operator's account is gone around; nothing overflows without it. */
+  readonly overflow?: Overflow;
+  /** Members that the credentials bind into the body. */
+  readonly bound?: PreparedCredentials['json'];
   readonly send?: CallServices['send'];
 }
 
@@ -76,7 +81,9 @@ export function play(world: World = {}, request = asking()) {
       prepare: () =>
         note(
           'credentials',
-          world.credentials ? err(world.credentials) : ok({ ...noCredentials, masks }),
+          world.credentials
+            ? err(world.credentials)
+            : ok({ ...noCredentials, masks, json: world.bound ?? [] }),
         ),
     },
     egress: { check: () => note('egress', world.egress ? err(world.egress) : ok(undefined)) },

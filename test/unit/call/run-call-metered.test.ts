@@ -7,6 +7,7 @@ import { drainMs, meteredAnswerBytesMax } from '../../../src/base/limits-money';
 import type { CallServices } from '../../../src/call/run-call';
 import type { RecordedAnswer } from '../../../src/domain/ledger/operations';
 import { upstream } from './calls';
+import { locked, NotedCapacity } from './capacity-ports';
 import { NotedDesk } from './desk';
 import { answering, bought, byUsage, json, keyed, path, rowOf, told } from './paid-calls';
 import { asking, play, silent, type World, woken } from './road-world';
@@ -303,3 +304,35 @@ describe('a call that is only counted', () => {
 function encoderOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
+
+describe('a call that is refused behind its guards and was not sent', () => {
+  const grant = { id: 'call_1', lockId: 'lock_1' };
+  const capacity = () =>
+    new NotedCapacity({
+      view: locked('vendor', { nextProbeInMs: 0 }),
+      grant,
+      slot: { outcome: 'go', account: 'primary', waitMs: 0 },
+    });
+  const entry = rowOf({ method: 'POST', rate: { limit: 1, windowMs: 1_000 } });
+  const bound: World = { entry, bound: [['key', '"k"']] };
+  const posted = (body: string): RequestInit => ({ method: 'POST', body });
+
+  it('gives its place and its probe to the next one', async () => {
+    const asked = capacity();
+    const { answer } = bought({ ...bound, capacity: asked }, posted('no JSON'));
+    expect((await answer).status).toBe(400);
+    const given = asked.asked.filter((one) => JSON.stringify(one).includes('giveBack'));
+    expect(given).toEqual([
+      ['giveBack', 'vendor', expect.stringMatching(/^call_/)],
+      ['giveBackProbe', 'vendor', grant],
+    ]);
+  });
+
+  it('keeps both when its vendor may have been asked', async () => {
+    const asked = capacity();
+    const send = () => Promise.reject(new Error('off'));
+    const { answer } = bought({ ...bound, capacity: asked, send }, posted('{}'));
+    expect((await answer).status).toBe(502);
+    expect(JSON.stringify(asked.asked)).not.toContain('giveBack');
+  });
+});
