@@ -11,6 +11,7 @@ import { maskText, prepareMask } from '../domain/credentials/masking';
 import { readIdempotencyKey } from '../domain/idempotency/idempotency-key';
 import type { PlaceOp } from '../domain/ledger/operations';
 import { type Aggregator, aggregatorNamed, overflowProvider } from '../domain/overflow/aggregators';
+import { budgetEnd } from '../domain/overflow/budget';
 import { decideOverflow, type OverflowMode, type OverflowTrigger } from '../domain/overflow/child';
 import {
   build,
@@ -237,16 +238,16 @@ const ran = ({ call, catalog, aggregator, key, envelope, ports, background }: Ru
     signalOf: signalOfRelayed(call, catalog, ports.nowMs()),
   });
 
-/** A cost that is known is booked, zero is given back, an unknown one stays spent until the day ends. */
+/** An unknown cost stays spent until the day ends. */
 function closeBudget(
   { aggregator, ports, background }: Run,
   id: string,
   outcome: EnvelopeOutcome,
 ): void {
-  if (outcome.kind === 'pending' || outcome.costMicros === null) return;
   const { budgets } = ports.overflow;
-  if (outcome.costMicros === 0) budgets.giveBack(aggregator.name, id, background);
-  else budgets.reconcile(aggregator.name, id, outcome.costMicros, background);
+  const end = budgetEnd(outcome);
+  if (end?.kind === 'give_back') budgets.giveBack(aggregator.name, id, background);
+  if (end?.kind === 'reconcile') budgets.reconcile(aggregator.name, id, end.micros, background);
 }
 
 async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promise<Child> {

@@ -24,6 +24,7 @@ import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { Provider } from '../domain/catalog/provider';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { type Aggregator, aggregatorNamed } from '../domain/overflow/aggregators';
+import { budgetEnd } from '../domain/overflow/budget';
 import { build, type EnvelopeOutcome, type EnvelopeRequest } from '../domain/overflow/envelope';
 import { type RouteRow, routeEstimate } from '../domain/overflow/routes';
 import { runThrough } from '../domain/overflow/run';
@@ -268,9 +269,9 @@ function closeBudget(
   id: string,
   outcome: EnvelopeOutcome,
 ): void {
-  if (outcome.kind === 'pending' || outcome.costMicros === null) return;
-  if (outcome.costMicros === 0) budgets.giveBack(aggregator.name, id, background);
-  else budgets.reconcile(aggregator.name, id, outcome.costMicros, background);
+  const end = budgetEnd(outcome);
+  if (end?.kind === 'give_back') budgets.giveBack(aggregator.name, id, background);
+  if (end?.kind === 'reconcile') budgets.reconcile(aggregator.name, id, end.micros, background);
 }
 
 function relayLeg(outcome: EnvelopeOutcome): RelayLeg {

@@ -2,6 +2,7 @@
  * Budget words: what an aggregator's budget object is asked and answers. Amounts are micro-USD, days are UTC (`2030-01-31`).
  * Promises: plain data, as it travels. Read by `durable-objects/overflow-budget.ts`, its adapter, the road and the operator's views.
  */
+import type { EnvelopeOutcome } from './envelope';
 
 /** `refused`: nothing was reserved. `spentMicros`: what is spent or reserved of the day. */
 export type ReserveAnswer =
@@ -24,6 +25,19 @@ export interface BudgetDay {
   readonly reservedMicros: number;
   /** Runs whose cost is known. */
   readonly calls: number;
+}
+
+/** What ends a reservation; null: nothing, since nobody knows what the run cost. */
+export type BudgetEnd =
+  | { readonly kind: 'reconcile'; readonly micros: number }
+  | { readonly kind: 'give_back' };
+
+/** A cost that is known is booked, a run that was served for nothing among them: it ran. A failure that cost nothing was none. */
+export function budgetEnd(outcome: EnvelopeOutcome): BudgetEnd | null {
+  if (outcome.kind === 'pending' || outcome.costMicros === null) return null;
+  return outcome.kind === 'failed' && outcome.costMicros === 0
+    ? { kind: 'give_back' }
+    : { kind: 'reconcile', micros: outcome.costMicros };
 }
 
 /** The UTC day of a time, epoch milliseconds. */

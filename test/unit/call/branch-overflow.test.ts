@@ -137,6 +137,15 @@ describe('a run that is served', () => {
   });
 });
 
+describe('the day’s budget of an aggregator', () => {
+  it('counts a run that was served for nothing, and forgets a failure that cost nothing', async () => {
+    const free = async () => envelope({ success: true, priceCents: 0, data: { a: 1 } });
+    expect((await run({ send: free })).asked.at(-1)).toBe('reconcile orthogonal 0');
+    const refused = async () => envelope({ success: false, code: 'NOT_FOUND' }, 404);
+    expect((await run({ send: refused })).asked.at(-1)).toBe('giveBack orthogonal');
+  });
+});
+
 describe('what a run may cost', () => {
   const perResult: Cost = {
     kind: 'per_result',
