@@ -7,7 +7,7 @@
 import { errorBodyBytesMax, errorBodyDecodedBytesMax, errorBodyWaitMs } from '../base/limits';
 import { err, type MaybePromise, ok, type Result } from '../base/result';
 import { type MaskedSecret, maskText } from '../domain/credentials/masking';
-import { withoutReportedCharge } from '../domain/pricing/strip-charge';
+import { shownAnswer } from '../domain/pricing/strip-charge';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
 import { type EvidencedCall, grow, type SettledCall } from './call';
@@ -41,12 +41,10 @@ function readAnswer(
   { catalog, answer, headers }: SettledCall,
   bytes: Uint8Array,
 ): Omit<BodyOutcome, 'body'> & { body: Uint8Array } {
-  const strips =
-    catalog?.entry.endpoint.stripReportedCharge === true && !headers.keepsReportedCharge;
   const isPlain = answer.headers.get('content-encoding') === null;
   const body =
-    strips && isPlain && catalog !== null
-      ? withoutReportedCharge(bytes, catalog.entry.endpoint.settlement)
+    isPlain && catalog !== null
+      ? shownAnswer(bytes, catalog.entry.endpoint, headers.keepsReportedCharge)
       : bytes;
   const bodyHeaders = body === bytes ? noEdits : maskedBodyHeaders(body);
   return { body, bodyHeaders, evidence: null, redacted: false };

@@ -24,6 +24,7 @@ import { type OverflowRoute, routeEstimate } from '../domain/overflow/routes';
 import { runThrough } from '../domain/overflow/run';
 import { shapeOf } from '../domain/overflow/shape';
 import { resultsAsked } from '../domain/pricing/estimate';
+import { shownAnswer } from '../domain/pricing/strip-charge';
 import { weirHeaders } from '../http/header-names';
 import type { LookupContext } from '../ports/catalog';
 import type { Background } from '../ports/config';
@@ -260,7 +261,7 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
     return failed(run, money, { code: `overflow.${outcome.failure}`, isOut, isUnknown });
   }
   const { status } = outcome;
-  const body = withoutKey(run, outcome);
+  const body = shownBody(run, outcome);
   if (status >= 500 || body === null)
     return failed(run, money, { code: 'overflow.vendor_failed', isOut: true, isUnknown: false });
   const isSuccess = status >= 200 && status < 300;
@@ -286,12 +287,17 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
   };
 }
 
-/** The vendor's body; from 300 on without our key, should somebody have repeated it (digest A5). null: it cannot be shown safely. */
-function withoutKey(
-  { key }: Run,
+/**
+ * The vendor's body as a direct answer would show it: a success without the vendor's charge where the row says so, anything else without
+ * our key, should somebody have repeated it (digest A5). null: it cannot be shown safely.
+ */
+function shownBody(
+  { call, catalog, key }: Run,
   { status, body }: Extract<EnvelopeOutcome, { kind: 'served' }>,
 ): Uint8Array<ArrayBuffer> | null {
-  if (status < 300) return Uint8Array.from(body);
+  const { endpoint } = catalog.entry;
+  if (status < 300)
+    return Uint8Array.from(shownAnswer(body, endpoint, call.headers.keepsReportedCharge));
   const masking = maskText(new TextDecoder().decode(body), [prepareMask(key)]);
   if (masking.kind === 'unsafe') return null;
   return Uint8Array.from(

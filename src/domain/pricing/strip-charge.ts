@@ -3,15 +3,23 @@
  * Promises: only the member that the settlement reads is cut, with the comma and the space that
  * belong to it; every other byte stays (indentation, escapes, spellings of numbers). An answer that
  * is no UTF-8 JSON, or where the member is absent, is there twice, or is no member, is the same
- * bytes. Must never: print a document again. Pure. Called by stage 09, on metered 2xx JSON only,
- * after it was settled, recorded and masked.
+ * bytes. Must never: print a document again. Pure. Called by stage 10 and the overflow branch, on
+ * metered 2xx JSON only, after it was settled and before it is recorded.
  */
 import { type JsonPath, type PathStep, pathOf } from '../../base/json-path';
+import type { CatalogEndpoint } from '../catalog/endpoint';
 import { arrayEntries, type MemberSpan, objectMembers, type ValueSpan } from './json-spans';
 import type { Settlement } from './price';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
+
+/** The answer as its caller gets it; `keeps`: the caller wants the vendor's charge to stay. */
+export const shownAnswer = (
+  bytes: Uint8Array,
+  { stripReportedCharge, settlement }: Pick<CatalogEndpoint, 'stripReportedCharge' | 'settlement'>,
+  keeps: boolean,
+): Uint8Array => (stripReportedCharge && !keeps ? withoutReportedCharge(bytes, settlement) : bytes);
 
 /** The answer without its reported charge; the very same array when nothing is cut. */
 export function withoutReportedCharge(bytes: Uint8Array, settlement: Settlement): Uint8Array {

@@ -4,6 +4,7 @@
  */
 import { vi } from 'vitest';
 import { err, ok, type Result } from '../../../src/base/result';
+import type { Overflow } from '../../../src/call/branch-overflow';
 import type { Surface } from '../../../src/call/call';
 import { type CallServices, runCall } from '../../../src/call/run-call';
 import type { Upstream } from '../../../src/domain/catalog/upstream';
@@ -68,7 +69,7 @@ export function play(world: World = {}, request = asking()) {
     ...capacityPorts(world.capacity),
     ...catalogPorts(world.entry ?? null).ports,
     hasSetting: () => true,
-    overflow: noOverflow,
+    overflow: world.overflow ?? noOverflow,
     config: {
       identify: () => {
         const known = ok({ key: key(world.key), tenant: view });

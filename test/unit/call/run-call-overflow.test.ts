@@ -1,0 +1,70 @@
+/** The whole road around an account that is out: what the parent and its child call owe between them. */
+import { describe, expect, it } from 'vitest';
+import type { Overflow } from '../../../src/call/branch-overflow';
+import { usualAggregators } from '../../../src/domain/overflow/aggregators';
+import type { EnvelopeRequest } from '../../../src/domain/overflow/envelope';
+import { settled } from '../domain/pricing/prices';
+import { settlement } from '../domain/tasks/rows';
+import { token } from './calls';
+import { noOverflow } from './capacity-ports';
+import { NotedDesk } from './desk';
+import { answering, keyed, path, rowOf } from './paid-calls';
+import { asking, play, type World } from './road-world';
+
+const served = '{"success":true,"priceCents":0.008,"data":{"a":1, "credits":2}}';
+
+/** The road with a route through an aggregator, and a vendor that answers 402. */
+async function around(
+  world: World = {},
+  query = '',
+  headers: Record<string, string> = {},
+  [status, body]: readonly [number, string] = [200, served],
+) {
+  const runs: EnvelopeRequest[] = [];
+  const overflow: Overflow = {
+    ...noOverflow,
+    mode: 'on',
+    aggregators: usualAggregators,
+    keyOf: () => 'agg-key',
+    routes: {
+      routeFor: () => ({
+        ...{ endpointId: 'vendor.search', aggregator: 'orthogonal', vendor: 'vendor' },
+        ...{ operation: '/v1/search', priceMicros: 90, unit: 'call', singleResult: false },
+      }),
+    },
+    budgets: { ...noOverflow.budgets, reserve: async () => ({ outcome: 'reserved' }) },
+    ask: async (request) => {
+      runs.push(request);
+      return { status, bytes: new TextEncoder().encode(body) };
+    },
+  };
+  const desk = new NotedDesk();
+  const { answer, rows, background } = play(
+    { found: [], entry: rowOf(), overflow, desk, send: answering('{}', { status: 402 }), ...world },
+    asking({ headers: { 'x-weir-key': token, ...headers } }, `${path}${query}`),
+  );
+  const got = await answer;
+  await Promise.all(background.work);
+  return { got, runs, rows, desk };
+}
+
+describe('the vendor’s own charge in an answer that an aggregator relayed', () => {
+  const entry = rowOf({
+    stripReportedCharge: true,
+    settlement: settled({
+      reported: { in: 'body', at: 'credits', perMillionMicros: 1, times: null },
+    }),
+  });
+
+  it('is cut out as in a direct one, for the caller and for the record of its key', async () => {
+    const { got, desk } = await around({ entry }, '', keyed);
+    expect(await got.text()).toBe('{"a":1}');
+    const records = desk.last.flatMap((op) => (op[0] === 'record' ? [op[2].body] : []));
+    expect(records.map((body) => new TextDecoder().decode(body ?? undefined))).toEqual(['{"a":1}']);
+  });
+
+  it('stays where the caller asks for it', async () => {
+    const { got } = await around({ entry }, '', { 'x-weir-keep-reported-charge': '1' });
+    expect(await got.text()).toBe('{"a":1, "credits":2}');
+  });
+});
