@@ -55,6 +55,7 @@ function withCatalogTarget(
   { entry, tier, upstream, accounts, hasRoute, base, path, query }: CatalogTarget,
 ): Result<ResolvedCall, Refusal> {
   const sentPath = base.basePath + path;
+  const callersQuery = call.query;
   // An own upstream may begin above or below the provider's base path.
   const below = sentPath.slice(upstream.basePath.length);
   const route = upstream.routes.length === 0 ? ok(null) : routeOf(call, upstream, below);
@@ -63,7 +64,7 @@ function withCatalogTarget(
   if (endpoint === undefined) return err({ code: 'routing.unknown_target_host' });
   return ok(
     grow(call, {
-      catalog: { entry, tier, path, callersQuery: call.query, accounts, hasRoute },
+      catalog: { entry, tier, path, callersQuery, plainQuery: query, accounts, hasRoute },
       query,
       upstream,
       endpoint,

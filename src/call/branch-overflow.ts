@@ -160,13 +160,15 @@ function isUsable(route: OverflowRoute, ports: OverflowPorts, context: LookupCon
 
 /** The caller's request in the aggregator's words; null: it cannot be said in them. */
 function envelopeOf(
-  { request, method, query, sentPath, sentBytes }: AuthorizedCall,
+  { request, method, catalog, sentPath, sentBytes }: AuthorizedCall,
   { vendor, operation }: OverflowRoute,
   aggregator: Aggregator,
 ): EnvelopeRequest | null {
   // A body that was sent to the vendor without being kept is gone.
   if (sentBytes === null && request.body !== null) return null;
   const bodyText = sentBytes === null ? null : new TextDecoder().decode(sentBytes);
+  // A ceiling for our own account is no part of what the caller asked.
+  const query = catalog?.plainQuery ?? null;
   const built = build(aggregator, { vendor, operation, method, path: sentPath, query, bodyText });
   return built.ok ? built.value : null;
 }

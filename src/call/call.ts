@@ -71,12 +71,13 @@ export interface IdentifiedCall extends CallRequest {
 /** With whose credential a catalog row is called: own upstream, own secret, none, the operator's account (decisions section 1). */
 export type Tier = 1 | 2 | 3 | 4;
 
-/** A call of a catalog row. `path` is below the provider's base URL, filled; `callersQuery` is the query before its placeholders were taken out: contracts and prices read that one. */
+/** A call of a catalog row. `path` is below the provider's base URL, filled; `callersQuery` is the query before its placeholders were taken out: contracts and prices read that one. `plainQuery` is what the vendor is asked, before the operator's ceiling is set in it. */
 export interface CatalogCall {
   readonly entry: CatalogEntry;
   readonly tier: Tier;
   readonly path: string;
   readonly callersQuery: RawQuery;
+  readonly plainQuery: RawQuery;
   /** Tier 4: the accounts that the operator has there, the primary first; else empty. */
   readonly accounts: readonly AccountRung[];
   /** Whether an aggregator could serve it: then its body is kept. */

@@ -189,6 +189,7 @@ export const catalogCall = (
   tier: 4,
   path: '/search',
   callersQuery: null,
+  plainQuery: null,
   accounts: [account()],
   hasRoute: false,
   ...parts,

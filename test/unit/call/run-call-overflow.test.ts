@@ -6,10 +6,12 @@ import type { EnvelopeRequest } from '../../../src/domain/overflow/envelope';
 import { settled } from '../domain/pricing/prices';
 import { settlement } from '../domain/tasks/rows';
 import { token } from './calls';
-import { noOverflow } from './capacity-ports';
+import { locked, NotedCapacity, noOverflow } from './capacity-ports';
 import { NotedDesk } from './desk';
 import { answering, keyed, path, rowOf } from './paid-calls';
 import { asking, play, type World } from './road-world';
+
+const out = () => new NotedCapacity({ view: locked('vendor') });
 
 const served = '{"success":true,"priceCents":0.008,"data":{"a":1, "credits":2}}';
 
@@ -47,6 +49,17 @@ async function around(
   await Promise.all(background.work);
   return { got, runs, rows, desk };
 }
+
+it.each<[string, World]>([
+  ['that our account failed', {}],
+  ['whose account is known to be out', { capacity: out() }],
+])('a call %s is asked elsewhere without the ceiling of our own account', async (_, world) => {
+  const entry = rowOf({ ceilingParam: { name: 'max_usd', unit: 'usd' } });
+  const { runs } = await around({ entry, ...world }, '?q=1');
+  expect(runs.map(({ body }) => body)).toEqual([
+    '{"api":"vendor","path":"/v1/search","query":{"q":"1"}}',
+  ]);
+});
 
 describe('the vendor’s own charge in an answer that an aggregator relayed', () => {
   const entry = rowOf({
