@@ -214,6 +214,8 @@ class CallLife {
     const signal = this.#signal;
     const { catalog } = call;
     if (signal === null || catalog?.hasRoute !== true) return this.answer(call);
+    // What the vendor billed is paid: parent and child are never both charged.
+    if (call.costMicros !== null && call.costMicros > 0) return this.answer(call);
     const trigger = { kind: 'answer', status: call.status, signal: signal.kind } as const;
     return this.#elsewhere(call, catalog, signal, trigger);
   }

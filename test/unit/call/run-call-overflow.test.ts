@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest';
 import type { Overflow } from '../../../src/call/branch-overflow';
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';
 import type { EnvelopeRequest } from '../../../src/domain/overflow/envelope';
-import { settled } from '../domain/pricing/prices';
-import { settlement } from '../domain/tasks/rows';
-import { token } from './calls';
+import { usdUnitMicros } from '../../../src/domain/pricing/price';
+import { perCall, settled } from '../domain/pricing/prices';
+import { cost, settlement } from '../domain/tasks/rows';
+import { entryOf, token } from './calls';
 import { locked, NotedCapacity, noOverflow } from './capacity-ports';
 import { NotedDesk } from './desk';
-import { answering, keyed, path, rowOf } from './paid-calls';
+import { answering, keyed, path, rowOf, told } from './paid-calls';
 import { asking, play, type World } from './road-world';
 
 const out = () => new NotedCapacity({ view: locked('vendor') });
@@ -49,6 +50,39 @@ async function around(
   await Promise.all(background.work);
   return { got, runs, rows, desk };
 }
+
+describe('a vendor that says with a bill that our account is out', () => {
+  const billed = (usd: string): World => ({
+    entry: entryOf(
+      {
+        provider: 'apollo',
+        cost: perCall(70),
+        settlement: settled({
+          reported: { in: 'header', at: 'x-usd', perMillionMicros: usdUnitMicros, times: null },
+        }),
+      },
+      { slug: 'apollo', accounts: [{ label: 'main', setting: 'VENDOR_KEY' }] },
+    ),
+    masks: true,
+    send: answering('{"error":"Insufficient credits"}', { status: 422, headers: { 'x-usd': usd } }),
+  });
+
+  it('is paid once: an aggregator is not paid for the same call', async () => {
+    const { got, runs, rows, desk } = await around(billed('0.00004'));
+    expect([got.status, got.headers.get('x-weir-cost-micro'), runs]).toEqual([422, '40', []]);
+    expect(told(desk)).toEqual([['settle', 40, true]]);
+    expect(rows).toMatchObject([{ status: 422, signal: 'balance', costMicros: 40 }]);
+  });
+
+  it('of nothing is gone around', async () => {
+    const { got, desk } = await around(billed('0'));
+    expect([got.status, got.headers.get('x-weir-cost-micro')]).toEqual([200, '80']);
+    expect(told(desk)).toEqual([
+      ['settle', 0, true],
+      ['settle', 80, true],
+    ]);
+  });
+});
 
 it.each<[string, World]>([
   ['that our account failed', {}],
