@@ -87,10 +87,16 @@ interface Run {
   readonly background: Background;
 }
 
+/** Why our own account does not serve a call; `isCounted`: it was placed, and so counted. */
+export interface Failed {
+  readonly trigger: OverflowTrigger;
+  readonly isCounted: boolean;
+}
+
 /** The child cycle; null: there is none, the caller gets what it would have got. Never throws. */
 export async function overflow(
   call: AuthorizedCall,
-  trigger: OverflowTrigger,
+  { trigger, isCounted }: Failed,
   ports: OverflowPorts,
   background: Background,
 ): Promise<Child | null> {
@@ -110,8 +116,6 @@ export async function overflow(
   if (envelope === null || key === null) return null;
   const results = resultsAsked(catalog.entry.endpoint.cost, requestFacts(call, catalog, null));
   const estimateMicros = routeEstimate(route, results);
-  // Only a call whose account was known to be out has not been placed.
-  const isCounted = trigger.kind !== 'skip_direct';
   const terms = { route, aggregator, key, envelope, estimateMicros, isCounted };
   const run: Run = { call, catalog, ...terms, ports, background };
   if (!decision.isShadow && isTooDear(run)) return null;

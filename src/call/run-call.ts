@@ -27,7 +27,13 @@ import { isPumped, type RelayPorts, relay } from './08-relay';
 import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
-import { type Child, type Overflow, type OverflowPorts, overflow } from './branch-overflow';
+import {
+  type Child,
+  type Failed,
+  type Overflow,
+  type OverflowPorts,
+  overflow,
+} from './branch-overflow';
 import { replay } from './branch-replay';
 import { mayBeBurst, resend } from './branch-resend';
 import type {
@@ -201,7 +207,7 @@ class CallLife {
     if (trigger === null || call.catalog?.hasRoute !== true) return this.refuse(refusal);
     // Released before the child's hold is placed; nothing was sent.
     this.#money?.abandon(refusal.code, false);
-    return overflow(call, trigger, this.#services, this.#background).then((child) => {
+    return overflow(call, this.#failed(trigger), this.#services, this.#background).then((child) => {
       if (child?.response == null) return this.refuse(refusal);
       this.#child = child;
       this.#custody.end({ outcome: 'answered', status: child.status, code: null });
@@ -220,13 +226,18 @@ class CallLife {
     return this.#elsewhere(call, catalog, signal, trigger);
   }
 
+  /** A call that was placed was counted. */
+  #failed(trigger: OverflowTrigger): Failed {
+    return { trigger, isCounted: this.#money !== null };
+  }
+
   async #elsewhere(
     call: EvidencedCall,
     catalog: CatalogCall,
     signal: CapacitySignal,
     trigger: OverflowTrigger,
   ): Promise<Response> {
-    const child = await overflow(call, trigger, this.#services, this.#background);
+    const child = await overflow(call, this.#failed(trigger), this.#services, this.#background);
     if (child === null) return this.answer(call);
     this.#pushChild(child);
     if (child.response !== null) return this.#instead(call, child.response, null);

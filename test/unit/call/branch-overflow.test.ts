@@ -95,7 +95,9 @@ async function run(setting: Setting = {}) {
     tenant: { ...tenant(ok([])), allowsOverflow: setting.allows ?? true },
   });
   const background = backgroundOf();
-  const child = await overflow(call, setting.trigger ?? broke, ports, background);
+  const trigger = setting.trigger ?? broke;
+  const isCounted = trigger.kind !== 'skip_direct';
+  const child = await overflow(call, { trigger, isCounted }, ports, background);
   await Promise.all(background.work);
   return { child, asked, reports, desk, ends: desk.ends };
 }

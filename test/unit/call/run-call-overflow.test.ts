@@ -13,6 +13,7 @@ import { answering, keyed, path, rowOf, told } from './paid-calls';
 import { asking, play, type World } from './road-world';
 
 const out = () => new NotedCapacity({ view: locked('vendor') });
+const outOfQuota = () => new NotedCapacity({ view: locked('vendor.search', { kind: 'quota' }) });
 
 const served = '{"success":true,"priceCents":0.008,"data":{"a":1, "credits":2}}';
 
@@ -113,5 +114,27 @@ describe('the vendor’s own charge in an answer that an aggregator relayed', ()
   it('stays where the caller asks for it', async () => {
     const { got } = await around({ entry }, '', { 'x-weir-keep-reported-charge': '1' });
     expect(await got.text()).toBe('{"a":1, "credits":2}');
+  });
+});
+
+describe('a call that costs nothing here and something at an aggregator', () => {
+  const free: World = { entry: rowOf({ cost: { kind: 'free' } }) };
+  const isAgain = 7;
+  it.each<[string, World]>([
+    ['by its vendor’s answer', free],
+    ['by an account that is out', { ...free, capacity: outOfQuota() }],
+  ])('is counted there, since nobody has counted it, %s', async (_, world) => {
+    const { desk } = await around(world, '', { 'x-weir-meta': 'team=a' });
+    expect(desk.places.map((op) => [op[2], op[5], op[isAgain]])).toEqual([
+      [90, ['team', 'a'], undefined],
+    ]);
+  });
+
+  it('is not counted twice when its key was', async () => {
+    const { desk } = await around({ ...free, key: { callCap: 3 } });
+    expect(desk.places.map((op) => [op[2], op[4], op[isAgain]])).toEqual([
+      [0, 3, undefined],
+      [90, null, true],
+    ]);
   });
 });
