@@ -184,6 +184,7 @@ function outRefusal(
     provider: provider.slug,
     endpointId: endpoint.id,
     ...facts,
+    overflow: null,
     alternatives: others,
   });
   const known = alternatives.get(entry);
@@ -218,7 +219,7 @@ export function refusalAfter(
   { kind, waitMs }: CapacitySignal,
   ports: CapacityPorts,
   background: Background,
-): MaybePromise<Refusal | null> {
+): MaybePromise<OutRefusal | null> {
   if (!isExhausting(kind)) return null;
   const context = { nowMs: ports.nowMs(), background };
   const resetsAtMs = waitMs === null ? null : context.nowMs + waitMs;

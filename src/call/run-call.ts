@@ -208,7 +208,7 @@ class CallLife {
     // Released before the child's hold is placed; nothing was sent.
     this.#money?.abandon(refusal.code, false);
     return overflow(call, this.#failed(trigger), this.#services, this.#background).then((child) => {
-      if (child?.response == null) return this.refuse(refusal);
+      if (child?.response == null) return this.refuse(this.#afterChild(refusal, child));
       this.#child = child;
       this.#custody.end({ outcome: 'answered', status: child.status, code: null });
       return child.response;
@@ -231,6 +231,13 @@ class CallLife {
     return { trigger, isCounted: this.#money !== null };
   }
 
+  /** Our "no" when an aggregator that was asked did not serve the call either: that run has a row. */
+  #afterChild(refusal: Refusal, child: Child | null): Refusal {
+    if (child === null) return refusal;
+    this.#pushChild(child);
+    return refusal.code === 'provider_capacity' ? { ...refusal, overflow: child.code } : refusal;
+  }
+
   async #elsewhere(
     call: EvidencedCall,
     catalog: CatalogCall,
@@ -242,8 +249,9 @@ class CallLife {
     this.#pushChild(child);
     if (child.response !== null) return this.#instead(call, child.response, null);
     if (!child.isOut) return this.answer(call);
-    const refusal = await refusalAfter(catalog, signal, this.#services, this.#background);
-    if (refusal === null) return this.answer(call);
+    const out = await refusalAfter(catalog, signal, this.#services, this.#background);
+    if (out === null) return this.answer(call);
+    const refusal = { ...out, overflow: child.code };
     return this.#instead(call, problemResponse(refusal, { callId: call.id }), refusal.code);
   }
 

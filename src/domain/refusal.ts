@@ -143,6 +143,8 @@ export type Refusal =
       readonly resetsAtMs: number | null;
       /** Until the next call that may look. */
       readonly retryAfterMs: number;
+      /** Why an aggregator that was asked instead did not serve the call either; null: none was asked. */
+      readonly overflow: string | null;
       readonly alternatives: readonly Alternative[];
     }
   | {

@@ -14,6 +14,14 @@ const reasons = {
   reading: 'the vendor reported an empty account',
 } as const;
 
+/** What became of the call beside the account; a request that an aggregator does not take is worth changing. */
+function elsewhere(overflow: string | null): string {
+  if (overflow === null) return 'Nothing was sent or charged.';
+  const why =
+    overflow === 'overflow.contract' ? 'does not take this request' : 'could not serve the call';
+  return `An aggregator that was asked instead ${why}. Nothing was charged.`;
+}
+
 /** Seconds, rounded up: a client that comes back earlier is refused again. */
 const secondsOf = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
@@ -23,12 +31,12 @@ export const capacityRefusals: RefusalRows<CapacityCode> = {
     status: 503,
     title: 'The provider cannot be reached on our account right now',
     blame: 'gateway',
-    detail: ({ provider, reason, resetsAtMs, alternatives }) =>
+    detail: ({ provider, reason, resetsAtMs, overflow, alternatives }) =>
       `Every account of this gateway at ${provider} is out: ${reasons[reason]}. ${
         resetsAtMs === null
           ? 'A call a minute looks whether it is back.'
           : `It is expected back at ${new Date(resetsAtMs).toISOString()}.`
-      } Nothing was sent or charged. ${
+      } ${elsewhere(overflow)} ${
         alternatives.length === 0
           ? 'Try again later, or use a key of your own.'
           : 'Try again later, use a key of your own, or call one of the alternatives.'
@@ -38,6 +46,7 @@ export const capacityRefusals: RefusalRows<CapacityCode> = {
       endpoint_id: r.endpointId,
       reason: r.reason,
       resets_at: r.resetsAtMs === null ? null : new Date(r.resetsAtMs).toISOString(),
+      overflow: r.overflow,
       alternatives: ofOthers(r.alternatives),
     }),
     retryAfterS: ({ retryAfterMs }) => secondsOf(retryAfterMs),
@@ -47,7 +56,7 @@ export const capacityRefusals: RefusalRows<CapacityCode> = {
     title: "The provider's rate is used up on our account",
     blame: 'gateway',
     detail: ({ provider }) =>
-      `All callers of this gateway together have used what ${provider} allows for now. Nothing was sent or charged. Try again after Retry-After.`,
+      `All callers of this gateway together have used what ${provider} allows for now. Nothing was sent to it or charged. Try again after Retry-After.`,
     members: (r) => ({ provider: r.provider }),
     retryAfterS: ({ retryAfterMs }) => secondsOf(retryAfterMs),
   },

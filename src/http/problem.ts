@@ -76,6 +76,7 @@ const isSame = (a: OpenBreaker, b: OpenBreaker): boolean =>
   a.provider === b.provider &&
   a.reason === b.reason &&
   a.resetsAtMs === b.resetsAtMs &&
+  a.overflow === b.overflow &&
   a.alternatives === b.alternatives;
 
 function documentOf(refusal: Refusal, row: RefusalRow, status: number): Document {

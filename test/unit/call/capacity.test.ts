@@ -362,6 +362,7 @@ describe('what an aggregator may serve', () => {
     reason: 'balance',
     resetsAtMs: null,
     retryAfterMs: 1,
+    overflow: null,
     alternatives: [],
   };
   const full: Refusal = { code: 'provider_rate_limited', provider: 'v', retryAfterMs: 1 };

@@ -138,3 +138,31 @@ describe('a call that costs nothing here and something at an aggregator', () => 
     ]);
   });
 });
+
+describe('an aggregator that does not take the request either', () => {
+  const no: readonly [number, string] = [400, '{"success":false,"error":"schema"}'];
+  it('of a call whose account is out: the 503 says so, and the run has a row', async () => {
+    const { got, rows } = await around({ capacity: out() }, '', {}, no);
+    const problem = await got.json();
+    expect([got.status, problem]).toMatchObject([
+      503,
+      {
+        type: 'urn:weir:problem:provider_capacity',
+        overflow: 'overflow.contract',
+        detail: expect.stringContaining('does not take this request. Nothing was charged.'),
+      },
+    ]);
+    expect(rows.map((row) => [row.id.slice(31), row.status, row.code, row.servedVia])).toEqual([
+      [':overflow', 502, 'overflow.contract', 'overflow:orthogonal'],
+      ['', 503, 'provider_capacity', null],
+    ]);
+  });
+
+  it('for another reason, of a call that was sent: the 503 does not say that nothing was', async () => {
+    const { got } = await around({ masks: true }, '', {}, [500, 'down']);
+    expect(await got.json()).toMatchObject({
+      overflow: 'overflow.malformed',
+      detail: expect.stringContaining('could not serve the call. Nothing was charged.'),
+    });
+  });
+});

@@ -93,6 +93,7 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
       reason: 'balance',
       resetsAtMs: null,
       retryAfterMs: 20,
+      overflow: null,
       alternatives: [other],
     },
     503,
@@ -106,6 +107,7 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
       reason: 'quota',
       resetsAtMs,
       retryAfterMs: 20,
+      overflow: null,
       alternatives: [],
     },
     503,
@@ -219,6 +221,7 @@ describe('a refusal', () => {
     reason: 'balance',
     resetsAtMs,
     retryAfterMs: 20,
+    overflow: null,
     alternatives: [other],
   } as const;
   it.each<readonly [string, Extract<Refusal, { code: 'provider_capacity' }>]>([
@@ -229,6 +232,7 @@ describe('a refusal', () => {
     ['the reason', { ...open, reason: 'quota' }],
     ['the reset', { ...open, resetsAtMs: resetsAtMs + 1 }],
     ['a reset that nobody knows', { ...open, resetsAtMs: null }],
+    ['what an aggregator said', { ...open, overflow: 'overflow.contract' }],
     ['the alternatives', { ...open, alternatives: [] }],
   ])('of an open breaker says its own document when %s differs from the last', async (_, next) => {
     await textOf(open);
