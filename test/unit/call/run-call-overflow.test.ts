@@ -5,10 +5,10 @@ import { usualAggregators } from '../../../src/domain/overflow/aggregators';
 import type { EnvelopeRequest } from '../../../src/domain/overflow/envelope';
 import { usdUnitMicros } from '../../../src/domain/pricing/price';
 import { perCall, settled } from '../domain/pricing/prices';
-import { cost, settlement } from '../domain/tasks/rows';
+import { cost, pending, rule, settlement } from '../domain/tasks/rows';
 import { entryOf, token } from './calls';
 import { locked, NotedCapacity, noOverflow } from './capacity-ports';
-import { NotedDesk } from './desk';
+import { NotedDesk, NotedTasks } from './desk';
 import { answering, keyed, path, rowOf, told } from './paid-calls';
 import { asking, play, type World } from './road-world';
 
@@ -136,6 +136,21 @@ describe('a call that costs nothing here and something at an aggregator', () => 
       [0, 3, undefined],
       [90, null, true],
     ]);
+  });
+});
+
+describe('a task, which lives where it was submitted, whatever its row was when its route was found', () => {
+  it('is submitted to no aggregator', async () => {
+    const { got, runs } = await around({ entry: rowOf({ cost, settlement, task: rule }) });
+    expect([got.status, runs]).toEqual([402, []]);
+  });
+
+  it('is asked for at no aggregator, its account being out of that operation’s quota', async () => {
+    const entry = rowOf({ cost: { kind: 'free' }, path: '/tasks/{id}', taskId: 'id' });
+    const tasks = new NotedTasks();
+    tasks.found = pending();
+    const { got, runs } = await around({ entry, tasks, capacity: outOfQuota() }, '?id=job-1');
+    expect([got.status, runs]).toEqual([503, []]);
   });
 });
 

@@ -18,6 +18,7 @@ import {
 } from '../../../../src/domain/overflow/routes';
 import type { Cost } from '../../../../src/domain/pricing/price';
 import { endpoint } from '../catalog/rows';
+import { rule } from '../tasks/rows';
 
 const nowMs = Date.UTC(2030, 0, 31);
 const perCall = (priceMicros: number): Cost => ({
@@ -102,6 +103,8 @@ describe('a route is off', () => {
     ['not_platform', { endpoint: endpoint({ cost: { kind: 'free' }, platformAuth: 'anonymous' }) }],
     ['method', { endpoint: endpoint({ cost, method: 'PUT' }) }],
     ['method', { endpoint: endpoint({ cost, method: 'DELETE' }) }],
+    ['task', { endpoint: endpoint({ cost, task: rule }) }],
+    ['task', { endpoint: endpoint({ cost: { kind: 'free' }, taskId: 'id' }) }],
     ['policy', { policyAllows: false }],
     ['no_key', { hasKey: false }],
     ['no_price', priced(cost, { priceMicros: null })],
