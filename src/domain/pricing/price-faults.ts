@@ -70,6 +70,8 @@ function rowFaults(faults: Faults, cost: Exclude<Cost, { kind: 'free' }>): void 
       if (!isCount(above.units)) faults.push({ at: `${at}.above`, reason: 'not_whole' });
       if (!above.meters.every((meter) => names.has(meter)))
         faults.push({ at: `${at}.above.meters`, reason: 'unknown_meter' });
+      if (new Set(above.meters).size < above.meters.length)
+        faults.push({ at: `${at}.above.meters`, reason: 'meter_name' });
     }
     return;
   }

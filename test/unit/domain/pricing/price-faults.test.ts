@@ -110,6 +110,7 @@ describe('priceFaults', () => {
         [{ perMillionMicros: { output: 1.5 } }, '.perMillionMicros.output', 'amount'],
         [{ units: 0 }, '', 'not_whole'],
         [{ meters: ['inptu'] }, '.meters', 'unknown_meter'],
+        [{ meters: ['input', 'input'] }, '.meters', 'meter_name'],
       ] as const
     ).map(([wrong, at, reason]): [Cost, Settlement, string, string] => [
       usage({ prices: [{ when: [], perMillionMicros: {}, above: { ...tier, ...wrong } }] }),
