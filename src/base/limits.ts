@@ -13,6 +13,8 @@ export const headerBytesMax = 64 * 1024;
 export const headerCountMax = 256;
 /** Declared or streamed request body, bytes: the platform's own limit on the common plans (413). */
 export const requestBodyBytesMax = 100 * 1000 * 1000;
+/** How much larger a body that came encoded may become, times: beyond it is a bomb (decisions section 5). */
+export const bodyExpansionMax = 100;
 /** A body that a JSON binding has to hold in memory, bytes: an isolate has 128 MB for all its calls (413). */
 export const jsonBindingBodyBytesMax = 8 * 1024 * 1024;
 /** Wait for the whole of such a body, milliseconds: a caller that stalls must not hold the call for ever (400). */

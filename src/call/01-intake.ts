@@ -11,12 +11,14 @@ import type { EgressPolicy } from '../domain/egress/allowance';
 import { parseTarget, repairScheme } from '../domain/egress/target-url';
 import { readMeta } from '../domain/idempotency/meta';
 import type { Refusal } from '../domain/refusal';
+import { readBodyCoding } from '../domain/relay/body-coding';
 import { type HeaderScan, scanHeaders } from '../domain/relay/header-scan';
 import { pathFault } from '../domain/relay/path';
 import { queryPairValue, type RawQuery, withoutQueryPairs } from '../domain/relay/query';
 import { declaredLength, requestTarget } from '../domain/relay/request-target';
 import { tokensIn } from '../domain/tenancy/token';
 import { type CallRequest, type Surface, startCall, type Target } from './call';
+import { EncodedBody } from './encoded-body';
 
 /** What intake needs to know of the deployment. */
 export interface IntakeRules {
@@ -39,6 +41,8 @@ export function intake(
   if (!scan.ok) return scan;
   const framing = framingFault(scan.value, request.method);
   if (framing !== null) return err(framing);
+  const encoded = encodedBody(request, scan.value);
+  if (!encoded.ok) return encoded;
 
   const mark = target.indexOf('?');
   const rest = target.slice(surfacePrefix[surface].length, mark < 0 ? undefined : mark);
@@ -64,7 +68,8 @@ export function intake(
     query: query.rest,
     token: token.value,
     headers: scan.value,
-    declaredBytes: declaredLength(scan.value.contentLength),
+    encoded: encoded.value,
+    declaredBytes: encoded.value === null ? declaredLength(scan.value.contentLength) : null,
     tags: tags.value,
   });
   return ok(call);
@@ -73,8 +78,6 @@ export function intake(
 function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (scan.transferEncoding !== null && scan.transferEncoding.toLowerCase() !== 'chunked')
     return { code: 'request.framing_invalid', reason: 'transfer_encoding' };
-  // Dropped and passed over, an encoded body would reach the vendor as it is.
-  if (scan.wantsDecoding) return { code: 'request.framing_invalid', reason: 'body_encoding' };
   // fetch loses a GET body of unknown length without a word.
   if (scan.transferEncoding !== null && (method === 'GET' || method === 'HEAD'))
     return { code: 'request.framing_invalid', reason: 'chunked_get' };
@@ -84,6 +87,20 @@ function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (declared > requestBodyBytesMax)
     return { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' };
   return null;
+}
+
+/** A body that came encoded; `null`: it is as the upstream is to get it, or there is none. */
+function encodedBody(
+  request: Request,
+  { bodyEncoding }: HeaderScan,
+): Result<EncodedBody | null, Refusal> {
+  if (bodyEncoding === null || request.body === null) return ok(null);
+  const coding = readBodyCoding(bodyEncoding);
+  if (coding === null) return err({ code: 'request.body_encoding_invalid', reason: 'unknown' });
+  // Decoded, it has no length that is known: see above.
+  if (request.method === 'GET' || request.method === 'HEAD')
+    return err({ code: 'request.framing_invalid', reason: 'chunked_get' });
+  return ok(new EncodedBody(request.body, coding));
 }
 
 /** Where each surface begins. */

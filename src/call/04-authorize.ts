@@ -20,7 +20,15 @@ import { pricedBy } from '../domain/pricing/price-reads';
 import type { Refusal } from '../domain/refusal';
 import { disallowedNames } from '../domain/relay/query';
 import { mayUse } from '../domain/tenancy/access';
-import { type AuthorizedCall, type CatalogCall, grow, type ResolvedCall, spoken } from './call';
+import {
+  type AuthorizedCall,
+  bodyOf,
+  brokenBody,
+  type CatalogCall,
+  grow,
+  type ResolvedCall,
+  spoken,
+} from './call';
 import { readAll } from './pump';
 
 const authorized = { authorized: true, sentBytes: null, json: undefined } as const;
@@ -104,14 +112,14 @@ async function readSentBody(
   call: ResolvedCall,
   what: 'keyed_body' | 'metered_body',
 ): Promise<Result<Uint8Array | null, Refusal>> {
-  const { body } = call.request;
+  const body = bodyOf(call);
   if (body === null) return ok(null);
   const bytesMax = what === 'keyed_body' ? keyedBodyBytesMax : meteredBodyBytesMax;
   const tooLarge = err({ code: 'payload.too_large', bytesMax, what } as const);
   if ((call.declaredBytes ?? 0) > bytesMax) return tooLarge;
   const bytes = await readAll(body, bytesMax, jsonBindingBodyWaitMs, call.declaredBytes);
   if (bytes === 'too_large') return tooLarge;
-  if (bytes === 'broken' || bytes === 'late') return err({ code: 'request.body_incomplete' });
+  if (bytes === 'broken' || bytes === 'late') return err(brokenBody(call));
   return ok(bytes);
 }
 

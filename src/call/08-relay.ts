@@ -15,7 +15,7 @@ import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
 import { setQueryPair } from '../domain/relay/query';
-import { type AnsweredCall, type GuardedCall, grow } from './call';
+import { type AnsweredCall, bodyOf, brokenBody, type GuardedCall, grow } from './call';
 import type { Hold } from './custody';
 import { limitBody, readAll } from './pump';
 
@@ -34,7 +34,7 @@ export const isPumped = (call: GuardedCall): boolean =>
   carriesBody(call.method) &&
   call.request.body !== null;
 
-/** Refuses: downstream.error, timeout.request, payload.too_large, request.body_incomplete, binding.body_invalid. */
+/** Refuses: downstream.error, timeout.request, payload.too_large, request.body_incomplete, request.body_encoding_invalid, binding.body_invalid. */
 export async function relay(
   call: GuardedCall,
   ports: RelayPorts,
@@ -50,7 +50,7 @@ export async function relay(
   if (rebuilt !== null && !rebuilt.ok) return rebuilt;
   const body = rebuilt === null ? bodyAsSent(call, onCut) : rebuilt.value;
   const sent = await hold.wait(send(call, body, ports, hold.cancel?.signal ?? null));
-  if (cut !== null) return err(cutRefusal(cut));
+  if (cut !== null) return err(cutRefusal(call, cut));
   if (sent === 'timeout')
     return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
   if (sent === 'fault' || !isAnswer(sent))
@@ -62,10 +62,10 @@ export async function relay(
 const isAnswer = (sent: Response): boolean =>
   sent.status === 101 ? sent.webSocket !== null : sent.status <= 599;
 
-const cutRefusal = (cut: Cut): Refusal =>
+const cutRefusal = (call: GuardedCall, cut: Cut): Refusal =>
   cut === 'overrun'
     ? { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' }
-    : { code: 'request.body_incomplete' };
+    : brokenBody(call);
 
 type Body = ReadableStream | Uint8Array | null;
 
@@ -73,7 +73,7 @@ const carriesBody = (method: string): boolean => method !== 'GET' && method !== 
 
 /** The body as it came; counted when it is chunked. */
 function bodyAsSent(call: GuardedCall, onCut: (why: Cut) => void): Body {
-  const body = call.sentBytes ?? call.request.body;
+  const body = call.sentBytes ?? bodyOf(call);
   return body instanceof ReadableStream && isPumped(call)
     ? limitBody(body, requestBodyBytesMax, onCut)
     : body;
@@ -81,7 +81,7 @@ function bodyAsSent(call: GuardedCall, onCut: (why: Cut) => void): Body {
 
 /** The body rebuilt around the bound fields. */
 async function bodyWithFields(call: GuardedCall, hold: Hold): Promise<Result<Uint8Array, Refusal>> {
-  const { body } = call.request;
+  const body = bodyOf(call);
   hold.arm();
   const bytes =
     call.sentBytes ??
@@ -94,7 +94,7 @@ async function bodyWithFields(call: GuardedCall, hold: Hold): Promise<Result<Uin
       bytesMax: jsonBindingBodyBytesMax,
       what: 'json_binding_body',
     });
-  if (bytes === 'broken' || bytes === 'late') return err({ code: 'request.body_incomplete' });
+  if (bytes === 'broken' || bytes === 'late') return err(brokenBody(call));
   const text = decodeUtf8(bytes);
   if (!text.ok) return err({ code: 'binding.body_invalid', reason: text.error });
   const bound = setTopLevelFields(text.value, call.credentials.json, { depthMax: jsonDepthMax });

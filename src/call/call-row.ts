@@ -114,6 +114,10 @@ export function bodyEnding(
   }
 }
 
+/** Whether the vendor never had the whole body of the request. */
+export const isBodyFault = ({ code }: Refusal): boolean =>
+  code === 'request.body_incomplete' || code === 'request.body_encoding_invalid';
+
 /** Whether the vendor may have executed a call that ends so. */
 export const isOutcomeUnknown = ({ code }: Refusal): boolean =>
   code === 'downstream.error' || code === 'timeout.request' || code === 'response_buffer_limit';

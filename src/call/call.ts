@@ -7,6 +7,7 @@ import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
 import type { Tags } from '../domain/ledger/operations';
 import type { UsageTap } from '../domain/pricing/sse-usage-tap';
+import type { Refusal } from '../domain/refusal';
 import type { HeaderScan } from '../domain/relay/header-scan';
 import type { RawQuery } from '../domain/relay/query';
 import type { TaskState, TaskView } from '../domain/tasks/task';
@@ -14,6 +15,7 @@ import type { AccessKey } from '../domain/tenancy/access';
 import type { CatalogEntry } from '../ports/catalog';
 import type { TenantView } from '../ports/config';
 import type { PreparedCredentials } from '../ports/credentials';
+import type { EncodedBody } from './encoded-body';
 import type { Money } from './money';
 
 /** Where a call came in. */
@@ -56,11 +58,23 @@ export interface CallRequest {
   readonly query: string | null;
   readonly token: string;
   readonly headers: HeaderScan;
-  /** Declared Content-Length, bytes; `null` when there is none. */
+  /** A body that came encoded; `null`: there is none, or it is as the upstream is to get it. */
+  readonly encoded: EncodedBody | null;
+  /** Declared Content-Length of the body that the upstream gets, bytes; `null` when there is none. */
   readonly declaredBytes: number | null;
   /** X-Weir-Meta: dimension and value, one after the other. */
   readonly tags: Tags | null;
 }
+
+/** The body as the upstream is to get it. */
+export const bodyOf = ({ encoded, request }: CallRequest): ReadableStream | null =>
+  encoded === null ? request.body : encoded.body;
+
+/** Why a body did not come to its end. */
+export const brokenBody = ({ encoded }: CallRequest): Refusal =>
+  encoded === null || encoded.fault === null
+    ? { code: 'request.body_incomplete' }
+    : { code: 'request.body_encoding_invalid', reason: encoded.fault };
 
 /** 02: somebody's call. */
 export interface IdentifiedCall extends CallRequest {
@@ -187,6 +201,7 @@ export const startCall = (taken: CallRequest): CallRequest =>
     query: taken.query,
     token: taken.token,
     headers: taken.headers,
+    encoded: taken.encoded,
     declaredBytes: taken.declaredBytes,
     tags: taken.tags,
     key: later,

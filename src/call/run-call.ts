@@ -46,7 +46,14 @@ import type {
   ResolvedCall,
   Surface,
 } from './call';
-import { bodyEnding, endingOf, isOutcomeUnknown, rowOfCall, servedElsewhere } from './call-row';
+import {
+  bodyEnding,
+  endingOf,
+  isBodyFault,
+  isOutcomeUnknown,
+  rowOfCall,
+  servedElsewhere,
+} from './call-row';
 import { refusalAfter, triggerOf, unsent } from './capacity';
 import type { LadderPorts } from './catalog-target';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
@@ -274,7 +281,7 @@ class CallLife {
     if (!this.#custody.ended) this.#blame = row.blame;
     this.#custody.abandon(endingOf(refusal, row.status));
     // A vendor that never had the whole request cannot have executed it.
-    if (refusal.code === 'request.body_incomplete') this.#money?.release(refusal.code);
+    if (isBodyFault(refusal)) this.#money?.release(refusal.code);
     this.#money?.abandon(refusal.code, isOutcomeUnknown(refusal));
     return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
   }

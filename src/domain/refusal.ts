@@ -46,6 +46,7 @@ export type Refusal =
         | 'metered_body';
     }
   | { readonly code: 'request.body_incomplete' }
+  | { readonly code: 'request.body_encoding_invalid'; readonly reason: BodyFault }
   // who
   | {
       readonly code: 'auth.failed';
@@ -194,7 +195,10 @@ export interface TagCap {
 }
 
 /** Why a body's framing is refused. */
-export type FramingFault = 'transfer_encoding' | 'content_length' | 'chunked_get' | 'body_encoding';
+export type FramingFault = 'transfer_encoding' | 'content_length' | 'chunked_get';
+
+/** Why a body that came encoded cannot be decoded; `unknown`: its coding is none of ours, `expansion`: it is far larger decoded. */
+export type BodyFault = 'unknown' | 'base64' | 'gzip' | 'expansion';
 
 /** Why a URL cannot be a target. */
 export type UrlFault =

@@ -3,7 +3,8 @@
  * Promises: exhaustive (the compiler checks it); texts never contain a secret, a stack, a hidden name or a value that was not sent.
  * Called by `problem.ts`, the call log and docs/failure-modes.md's generator.
  */
-import type { FramingFault, Refusal, RefusalCode } from '../domain/refusal';
+import { bodyExpansionMax } from '../base/limits';
+import type { BodyFault, FramingFault, Refusal, RefusalCode } from '../domain/refusal';
 import type { Blame } from '../ports/evidence';
 import { capacityRefusals } from './capacity-refusals';
 import { catalogRefusals } from './catalog-refusals';
@@ -29,8 +30,13 @@ const framingFaults: Record<FramingFault, string> = {
   transfer_encoding: 'Only Transfer-Encoding: chunked is accepted.',
   content_length: 'Send one Content-Length with a non-negative integer.',
   chunked_get: 'Send the body of a GET or HEAD with a Content-Length.',
-  body_encoding:
-    'X-Weir-Body-Encoding is not decoded yet. Send the body as the upstream is to get it.',
+};
+
+const bodyFaults: Record<BodyFault, string> = {
+  unknown: 'X-Weir-Body-Encoding is base64, gzip or base64+gzip.',
+  base64: 'The body is no base64, or was cut. Encode the whole of it.',
+  gzip: 'The body is no gzip, or was cut. Compress the whole of it.',
+  expansion: `A body may be ${bodyExpansionMax} times larger when it is decoded. Send it plain.`,
 };
 
 const jsonFaults: Record<Extract<Refusal, { code: 'binding.body_invalid' }>['reason'], string> = {
@@ -145,6 +151,13 @@ export const refusalTable: RefusalRows<RefusalCode> = {
     blame: 'caller',
     detail: () =>
       'The connection broke or stalled in the middle of the body. Send the request again.',
+  },
+  'request.body_encoding_invalid': {
+    status: 400,
+    title: 'The body cannot be decoded',
+    blame: 'caller',
+    detail: (r) => bodyFaults[r.reason],
+    members: (r) => ({ reason: r.reason }),
   },
   'auth.failed': {
     status: 401,

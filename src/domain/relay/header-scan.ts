@@ -26,8 +26,8 @@ export interface HeaderScan {
   readonly contentEncoding: boolean;
   readonly contentLength: string | null;
   readonly transferEncoding: string | null;
-  /** The caller wants its body decoded before the send. */
-  readonly wantsDecoding: boolean;
+  /** How the caller has encoded its body for the way to us; `null`: not at all. */
+  readonly bodyEncoding: string | null;
   /** The caller's Idempotency-Key; relayed as it came, except on tier 4. */
   readonly idempotencyKey: string | null;
   readonly meta: string | null;
@@ -71,7 +71,7 @@ class Scanner implements HeaderScan {
   contentEncoding = false;
   contentLength: string | null = null;
   transferEncoding: string | null = null;
-  wantsDecoding = false;
+  bodyEncoding: string | null = null;
   idempotencyKey: string | null = null;
   meta: string | null = null;
   maxCostMicro: string | null = null;
@@ -160,7 +160,9 @@ class Scanner implements HeaderScan {
         this.targetHost = value;
         break;
       case weirHeaders.bodyEncoding:
-        this.wantsDecoding = true;
+        this.bodyEncoding = value;
+        // The length is that of the encoded body.
+        this.drop.push('content-length');
         break;
       case weirHeaders.meta:
         this.meta = value;

@@ -4,6 +4,7 @@
  * origin twice. Called by ../wire.ts.
  */
 import type net from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { holds, same } from '../../support/proof.ts';
 import {
   arrives,
@@ -149,11 +150,11 @@ export const framingRows: readonly WireRow[] = [
     n: 122,
     kind: 'refusal',
     title:
-      'Two Content-Length values, one that is no integer, a Transfer-Encoding other than chunked, or ' +
-      'X-Weir-Body-Encoding is a 400',
+      'Two Content-Length values, one that is no integer, or a Transfer-Encoding other than ' +
+      'chunked is a 400',
     why:
-      'digest B5 body checks; C014. All but "gzip, chunked" and the last end at the runtime, before ' +
-      'the Worker. What nobody decodes must not reach the upstream encoded',
+      'digest B5 body checks; C014. All but "gzip, chunked" end at the runtime, before the ' +
+      'Worker',
     run: async (stand) => {
       const target = `${stand.plain.path}/f`;
       const bad = [
@@ -177,11 +178,77 @@ export const framingRows: readonly WireRow[] = [
       const headers = ['Transfer-Encoding: gzip, chunked'];
       const coded = { method: 'POST', target, headers, body: `${chunk('abc')}0\r\n\r\n` };
       await refused(stand, coded, 400, 'request.framing_invalid');
-      for (const coding of ['gzip', 'base64', 'base64+gzip']) {
-        const encoded = [`X-Weir-Body-Encoding: ${coding}`, sized('YWJj')];
-        const call = { method: 'POST', target, headers: encoded, body: 'YWJj' };
-        await refused(stand, call, 400, 'request.framing_invalid');
+    },
+  },
+  {
+    n: 174,
+    kind: 'change',
+    title:
+      'A body in the coding that X-Weir-Body-Encoding names (base64, gzip, base64+gzip) arrives decoded and ' +
+      'chunked; the header and the length of the coded body go',
+    why: 'digest A3: decoded before the relay, for callers behind something that reads bodies',
+    run: async (stand) => {
+      const body = Buffer.concat([everyByte, everyByte, Buffer.from('end')]);
+      const forms: [string, string | Buffer][] = [
+        ['base64', body.toString('base64')],
+        ['BASE64', body.toString('base64').replace(/.{1,76}/g, '$&\r\n')],
+        ['base64', body.toString('base64url')],
+        ['gzip', gzipSync(body)],
+        [' base64+gzip', gzipSync(body).toString('base64')],
+      ];
+      for (const [coding, coded] of forms) {
+        const headers = [`X-Weir-Body-Encoding: ${coding}`, sized(coded)];
+        const call = { method: 'POST', target: `${stand.plain.path}/f`, headers, body: coded };
+        arrives((await relay(stand, call)).request, 'POST /f', [chunked], body);
       }
+      const headers = ['X-Weir-Body-Encoding: base64', chunked];
+      const pieces = ['', 'aGVsbG8', 'gd', '29ybG', 'Q', '='].map((piece) =>
+        piece === '' ? '' : chunk(piece),
+      );
+      const framed = `${pieces.join('')}0\r\n\r\n`;
+      const call = { method: 'PUT', target: `${stand.plain.path}/f`, headers, body: framed };
+      arrives((await relay(stand, call)).request, 'PUT /f', [chunked], 'hello world');
+      const none = { target: `${stand.plain.path}/f`, headers: ['X-Weir-Body-Encoding: gzip'] };
+      arrives((await relay(stand, none)).request, 'GET /f');
+    },
+  },
+  {
+    n: 175,
+    kind: 'refusal',
+    title:
+      'A body that its X-Weir-Body-Encoding does not decode is a 400, and no whole one for the origin: ' +
+      'an unknown coding, a broken or cut one, one a hundred times larger',
+    why: 'decisions section 5: expansion cap 100 x; a part is never a whole',
+    run: async (stand) => {
+      const zipped = gzipSync(everyByte);
+      const bomb = gzipSync(Buffer.alloc(8_000_000));
+      const bad: [string, string | Buffer, string][] = [
+        ['br', 'YWJj', 'unknown'],
+        ['gzip, base64', 'YWJj', 'unknown'],
+        ['base64', 'YW*j', 'base64'],
+        ['base64', 'YW==YWJj', 'base64'],
+        ['base64', 'YWJjY', 'base64'],
+        ['gzip', 'abc', 'gzip'],
+        ['gzip', zipped.subarray(0, -9), 'gzip'],
+        ['base64+gzip', 'YWJj', 'gzip'],
+        ['base64+gzip', zipped.toString('latin1'), 'base64'],
+        ['gzip', bomb, 'expansion'],
+        ['base64+gzip', bomb.toString('base64'), 'expansion'],
+      ];
+      for (const [coding, body, reason] of bad) {
+        const headers = [`X-Weir-Body-Encoding: ${coding}`, sized(body)];
+        const call = { method: 'POST', target: `${stand.plain.path}/f`, headers, body };
+        const { answer, requests } = await send(stand, call);
+        const { type, reason: why } = problemOf(answer);
+        same(
+          [answer.status, type, why, requests.length],
+          [400, 'urn:weir:problem:request.body_encoding_invalid', reason, 0],
+          `${coding}, ${reason}`,
+        );
+      }
+      const read = ['X-Weir-Body-Encoding: gzip', sized('abc')];
+      const get = { target: `${stand.plain.path}/f`, headers: read, body: 'abc' };
+      await refused(stand, get, 400, 'request.framing_invalid');
     },
   },
   {

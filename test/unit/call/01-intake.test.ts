@@ -284,9 +284,11 @@ describe('bounds and framing', () => {
   });
 
   /** As it comes in: the runtime keeps what is not ASCII, a Request of our own would escape it. */
-  const raw = (target: string, headers: HeadersInit = {}) => {
-    const request = new Request('https://gw.test/', { headers: { 'x-weir-key': token } });
-    for (const [name, value] of new Headers(headers)) request.headers.set(name, value);
+  const raw = (target: string, headers: Record<string, string> = {}) => {
+    const request = new Request('https://gw.test/');
+    // No Headers of our own either: they warn of every value that is not ASCII.
+    const all = new Map(Object.entries({ ...headers, 'x-weir-key': token }));
+    Object.defineProperty(request, 'headers', { value: all });
     Object.defineProperty(request, 'url', { value: `https://gw.test${target}` });
     const result = intake(request, 'call', startMs, rules);
     return result.ok ? null : result.error;
@@ -346,7 +348,6 @@ describe('bounds and framing', () => {
     [{ 'content-length': '+5' }, 'content_length'],
     [{ 'content-length': '5, 5' }, 'content_length'],
     [{ 'content-length': '0x5' }, 'content_length'],
-    [{ 'x-weir-body-encoding': 'gzip' }, 'body_encoding'],
   ])('framing %j is refused', (headers, reason) => {
     const sent = { method: 'POST', headers: headers as unknown as Record<string, string> };
     expect(take('/call/api', sent)).toEqual({ code: 'request.framing_invalid', reason });
