@@ -5,11 +5,11 @@
 import * as z from 'zod/mini';
 import { newId } from '../base/ids';
 import { secretBytesMax } from '../base/limits';
-import { err, ok, type Result } from '../base/result';
+import { ok, type Result } from '../base/result';
 import { utf8Bytes } from '../base/utf8';
 import type { Refusal } from '../domain/refusal';
 import type { SealedValue, SecretRecord } from '../ports/store';
-import type { WrappedDataKey } from '../ports/vault';
+import { dataKeyOf } from './data-key';
 import { dated, datedWire, slug, visibility, wellFormed } from './fields';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
@@ -139,26 +139,9 @@ async function sealed(
   id: string,
   value: string,
 ): Promise<Result<SealedValue, Refusal>> {
-  const key = await newestDataKey(call);
+  const key = await dataKeyOf(call, call.tenantId);
   if (!key.ok) return key;
   const { vault } = call.services;
   const bytes = await vault.seal(key.value, { tenantId: call.tenantId, id, value });
   return ok({ sealed: bytes, dataKeyVersion: key.value.version });
-}
-
-/**
- * The tenant's newest data key; the first secret of a tenant makes it. Two first secrets at once
- * agree on the one that was stored.
- */
-async function newestDataKey(call: Call): Promise<Result<WrappedDataKey, Refusal>> {
-  const { store, vault } = call.services;
-  const known = await store.dataKeys.newest(call.tenantId);
-  if (!known.ok) return known;
-  if (known.value !== null) return ok(known.value);
-  const made = await vault.newDataKey(call.tenantId, 1);
-  const added = await store.dataKeys.add(made, call.facts.nowMs);
-  if (!added.ok) return added;
-  const stored = await store.dataKeys.newest(call.tenantId);
-  if (!stored.ok) return stored;
-  return stored.value === null ? err({ code: 'resource.not_found' }) : ok(stored.value);
 }

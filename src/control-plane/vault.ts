@@ -6,10 +6,11 @@
  */
 import * as z from 'zod/mini';
 import { rotationStepMax } from '../base/limits';
-import { err, ok, type Result } from '../base/result';
+import { ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import type { Resealed, Rewrapped } from '../ports/store';
 import type { SealedSecret, WrappedDataKey } from '../ports/vault';
+import { nextDataKey } from './data-key';
 import { whole } from './fields';
 import { type Call, type Operation, writing } from './operation';
 import { reachable } from './tenants';
@@ -76,7 +77,7 @@ async function rewrapStep(
 
 /**
  * Goes on with a rotation that has not ended; begins a new one only when every secret is under the
- * newest data key.
+ * newest data key, and that one opens.
  */
 async function resealStep(
   call: Call,
@@ -84,13 +85,14 @@ async function resealStep(
   limit: number,
 ): Promise<Result<z.output<typeof resealAnswer>, Refusal>> {
   const { dataKeys } = call.services.store;
+  const { masterVersions } = call.services.vault;
   const newest = await dataKeys.newest(tenantId);
   if (!newest.ok) return newest;
   if (newest.value === null) return ok({ resealed: 0, remaining: 0, unreadable: 0 });
   const unfinished = await dataKeys.sealedBefore(tenantId, newest.value.version, 1);
   if (!unfinished.ok) return unfinished;
-  const goesOn = unfinished.value.total > 0;
-  const key = goesOn ? ok(newest.value) : await nextDataKey(call, newest.value);
+  const goesOn = unfinished.value.total > 0 && masterVersions.includes(newest.value.masterVersion);
+  const key = goesOn ? ok(newest.value) : await nextDataKey(call, tenantId, newest.value);
   if (!key.ok) return key;
   const old = await dataKeys.sealedBefore(tenantId, key.value.version, limit);
   if (!old.ok) return old;
@@ -103,19 +105,6 @@ async function resealStep(
   if (!ended.ok) return ended;
   const skipped = old.value.rows.length - changes.length;
   return ok({ resealed: changes.length, remaining, unreadable: skipped });
-}
-
-async function nextDataKey(
-  call: Call,
-  newest: WrappedDataKey,
-): Promise<Result<WrappedDataKey, Refusal>> {
-  const { store, vault } = call.services;
-  const made = await vault.newDataKey(newest.tenantId, newest.version + 1);
-  const added = await store.dataKeys.add(made, call.facts.nowMs);
-  if (!added.ok) return added;
-  const stored = await store.dataKeys.newest(newest.tenantId);
-  if (!stored.ok) return stored;
-  return stored.value === null ? err({ code: 'resource.not_found' }) : ok(stored.value);
 }
 
 async function resealed(

@@ -254,6 +254,35 @@ describe('rotation of the master key', () => {
     expect(then.remaining).toBeGreaterThanOrEqual(3);
   });
 
+  it('that was lost takes old values with it, and no new ones: they are stored again', async () => {
+    const before = makeApi({ masterKeys: [master(3)] });
+    const of = await makeTenant(before);
+    const { id } = await before.made('POST', of.at('/secrets'), { name: 's', value: 'old' });
+    const after = makeApi({ masterKeys: [master(4)] });
+    expect((await opened(id, after)).ok).toBe(false);
+    const again = { name: 's', value: 'again' };
+    expect((await after.send('PUT', of.at(`/secrets/${id}`), { body: again })).status).toBe(200);
+    expect(await opened(id, after)).toEqual({ ok: true, value: 'again' });
+    const other = await after.made('POST', of.at('/secrets'), { name: 'other', value: 'new' });
+    expect(await opened(other.id, after)).toEqual({ ok: true, value: 'new' });
+  });
+
+  it('is not undone by an isolate that does not have the new one yet: it waits', async () => {
+    const ahead = makeApi({ masterKeys: [master(7), master(8)] });
+    const of = await makeTenant(ahead);
+    const { id } = await ahead.made('POST', of.at('/secrets'), { name: 's', value: planted });
+    const behind = makeApi({ masterKeys: [master(7)] });
+    const body = { name: 'late', value: planted };
+    for (const [path, sent] of [
+      [of.at('/secrets'), body],
+      [`/tenants/${of.id}/data-key/rotate`, {}],
+    ] as const) {
+      const answer = await behind.send('POST', path, { body: sent });
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+    }
+    expect((await opened(id, makeApi({ masterKeys: [master(8)] }))).ok).toBe(true);
+  });
+
   it.each([0, 101, 1.5])('refuses steps of %d', async (limit) => {
     const answer = await api.send('POST', '/vault/rotate', { body: { limit } });
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'limit' }] } });
