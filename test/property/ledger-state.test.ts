@@ -98,6 +98,31 @@ describe('LedgerState', () => {
     );
   });
 
+  it('reads of a row what was written to it, whatever stands between two holds of one key', () => {
+    const id = fc.string({ maxLength: 6 });
+    const amount = fc.maxSafeNat();
+    const key = fc.constantFrom('key_a', 'key_b');
+    const none = fc.constant(null);
+    const tags = fc.option(fc.array(id, { maxLength: 4 }));
+    const isPlace = fc.constant('place' as const);
+    const op: fc.Arbitrary<LogOp> = fc.oneof(
+      { weight: 3, arbitrary: fc.tuple(isPlace, id, amount, key, none, none) },
+      fc.tuple(isPlace, id, amount, key, none, none, fc.constant(true as const)),
+      fc.tuple(isPlace, id, amount, key, tags, fc.option(id)),
+      fc.tuple(fc.constant('settle' as const), id, amount, amount),
+      fc.tuple(fc.constant('release' as const), id, amount, id),
+      fc.tuple(fc.constant('top_up' as const), id, amount),
+      fc.tuple(fc.constant('renew' as const), id),
+      fc.constant<LogOp>(['grace']),
+    );
+    fc.assert(
+      fc.property(fc.array(op), (ops) => {
+        expect(decodeOps(encodeOps(ops))).toEqual(ops);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
   it('keeps open holds in the order in which their leases end', () => {
     fc.assert(
       fc.property(wishes, (list) => {

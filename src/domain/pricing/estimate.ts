@@ -31,7 +31,7 @@ import type {
   Settlement,
   UsageTier,
 } from './price';
-import { askedFor, askedUnits, isDisputed, type RequestFacts, selects } from './request-facts';
+import { askedUnits, asker, isDisputed, type RequestFacts, selects } from './request-facts';
 
 /** The price of one call, after the tables; plain data, may be stored. `null`: not known. */
 export type FrozenPrice =
@@ -212,10 +212,10 @@ function matching<T extends { readonly when: readonly PriceSelector[] }>(
   rows: readonly T[],
   facts: RequestFacts,
 ): T | undefined {
-  const selectors = rows.flatMap(({ when }) => when);
-  if (selectors.some((selector) => askedFor(facts, selector).kind === 'ambiguous'))
+  const asked = asker(facts);
+  if (rows.some(({ when }) => when.some((selector) => asked(selector).kind === 'ambiguous')))
     return undefined;
-  return rows.find(({ when }) => when.every((selector) => selects(facts, selector)));
+  return rows.find(({ when }) => when.every((selector) => selects(asked(selector), selector)));
 }
 
 /** How many results a call may give: what a price per result is multiplied with before the send; 1 where no price counts them. */

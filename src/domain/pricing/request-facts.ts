@@ -20,7 +20,8 @@ export interface RequestFacts {
   readonly ceilingMicros: number | null;
 }
 
-type Asked =
+/** What a request says for a value. */
+export type Asked =
   | { readonly kind: 'absent' }
   | { readonly kind: 'ambiguous' }
   | { readonly kind: 'value'; readonly value: unknown };
@@ -55,9 +56,19 @@ export function isDisputed(body: unknown, path: JsonPath): boolean {
   return false;
 }
 
-/** Whether a condition of a price row holds. Texts and numbers compare as texts, an object never. */
-export function selects(facts: RequestFacts, selector: PriceSelector): boolean {
-  const asked = askedFor(facts, selector);
+/** {@link askedFor} for the rows of a table, which ask for one value again and again: the last answer is kept. */
+export function asker(facts: RequestFacts): (where: RequestValue) => Asked {
+  let last: RequestValue | null = null;
+  let said: Asked = { kind: 'absent' };
+  return (where) => {
+    if (last?.in !== where.in || last.at !== where.at) said = askedFor(facts, where);
+    last = where;
+    return said;
+  };
+}
+
+/** Whether what was asked for meets a condition of a price row. Texts and numbers compare as texts, an object never. */
+export function selects(asked: Asked, selector: PriceSelector): boolean {
   if (asked.kind !== 'value' || typeof asked.value === 'object') return false;
   return selector.oneOf.some((option) => String(option) === String(asked.value));
 }

@@ -9,11 +9,12 @@ export const isAlike = (a: string, b: string): boolean =>
   a === b || (a.length === b.length && folded(a) === folded(b));
 
 /** Whether a JSON value is an object with another name that is like this one. */
-export const hasAlike = (value: unknown, name: string): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  Object.keys(value).some((other) => other !== name && isAlike(other, name));
+export function hasAlike(value: unknown, name: string): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  // A parsed document inherits no name that can be listed.
+  for (const other in value) if (other !== name && isAlike(other, name)) return true;
+  return false;
+}
 
 /** Both ways: `ſ` is an `S` in upper case, the Kelvin sign a `k` in lower case. */
 const folded = (name: string): string => name.toUpperCase().toLowerCase();
