@@ -76,7 +76,7 @@ export type Estimate =
 /** What to hold for a call. */
 export function estimate(cost: Cost, settlement: Settlement, facts: RequestFacts): Estimate {
   const price = freeze(cost, facts);
-  const amount = heldFor(cost, price, settlement, facts);
+  const amount = heldFor(price, settlement, facts);
   const { ceilingMicros } = facts;
   if (typeof amount === 'number') {
     if (ceilingMicros !== null && amount > ceilingMicros) {
@@ -91,19 +91,18 @@ export function estimate(cost: Cost, settlement: Settlement, facts: RequestFacts
 }
 
 function heldFor(
-  cost: Cost,
   price: FrozenPrice,
   settlement: Settlement,
   facts: RequestFacts,
 ): number | UnknownPrice {
   const { reserveMicros, reported } = settlement;
-  const table = tableAmount(cost, price, facts);
+  const table = tableAmount(price, facts);
   if (reserveMicros === null || price.kind === 'free') return table;
   // a flat hold stands in for a price only where the vendor will say what it charged
   return table === 'no_price' && reported === null ? table : reserveMicros;
 }
 
-function tableAmount(cost: Cost, price: FrozenPrice, facts: RequestFacts): number | UnknownPrice {
+function tableAmount(price: FrozenPrice, facts: RequestFacts): number | UnknownPrice {
   switch (price.kind) {
     case 'free':
       return 0;
@@ -115,7 +114,7 @@ function tableAmount(cost: Cost, price: FrozenPrice, facts: RequestFacts): numbe
       if (price.perMillionMicros === null) return 'no_price';
       return unitAmount(wholeDecimal(price.asked), price.perMillionMicros);
     case 'usage':
-      return cost.kind === 'usage' ? usageAmount(price, facts) : 'no_price';
+      return usageAmount(price, facts);
     default:
       return assertNever(price);
   }

@@ -80,7 +80,7 @@ export function selects(asked: Asked, selector: PriceSelector): boolean {
 export function askedUnits(facts: RequestFacts, units: RequestUnits): number {
   const asked = askedFor(facts, units);
   if (asked.kind === 'absent') return Math.min(units.default, units.max);
-  if (asked.kind === 'ambiguous' || asked.value === null) return units.max;
+  if (asked.kind === 'ambiguous') return units.max;
   const number = typeof asked.value === 'string' ? wholeText(asked.value) : asked.value;
   const isCount = typeof number === 'number' && Number.isSafeInteger(number) && number > 0;
   return isCount ? Math.min(number, units.max) : units.max;

@@ -60,6 +60,7 @@ describe('isBillable', () => {
     [204, true, true, false],
     [302, false, false, false],
     [304, false, false, false],
+    [399, false, false, false],
     [500, false, false, false],
     [503, false, false, false],
     [101, false, false, false],
@@ -71,7 +72,7 @@ describe('isBillable', () => {
     }
   });
 
-  it.each([400, 404, 409, 410, 422, 451])(
+  it.each([400, 404, 409, 410, 422, 451, 499])(
     '%d only per call, and only when the vendor says that it charged',
     (status) => {
       expect(isBillable('per_call', status, true)).toBe(true);
@@ -277,11 +278,27 @@ describe('charge', () => {
     ]);
   });
 
-  it('an unknown price under a ceiling settles at the fallback, or at what was held', () => {
-    const unpriced: Cost = { kind: 'per_call', prices: [] };
-    expect(charged({ cost: unpriced })).toEqual([60, 'fallback']);
-    const settlement = settled({ fallbackMicros: 12 });
-    expect(charged({ cost: unpriced, settlement })).toEqual([12, 'fallback']);
+  const usage = { input_tokens: 1_000, output_tokens: 10 };
+
+  it.each<[Cost]>([
+    [{ kind: 'per_call', prices: [] }],
+    [{ kind: 'per_success', prices: [] }],
+    [{ ...perResult, prices: [] }],
+    [{ kind: 'quota_rows', prices: [], page: null, entities: null, rows: null }],
+    [{ ...messagesCost, prices: [] }],
+  ])(
+    'an unknown price under a ceiling settles at the fallback, or at what was held: %j',
+    (cost) => {
+      const json = { data: [1, 2], usage };
+      expect(charged({ cost, json })).toEqual([60, 'fallback']);
+      const settlement = settled({ fallbackMicros: 12 });
+      expect(charged({ cost, json, settlement })).toEqual([12, 'fallback']);
+    },
+  );
+
+  it('a meter without a rate costs nothing, the others what they cost', () => {
+    const prices = [{ when: [], perMillionMicros: { output: 15_000_000 } }];
+    expect(charged({ cost: { ...messagesCost, prices }, json: { usage } })).toEqual([150, 'usage']);
   });
 });
 
@@ -323,6 +340,35 @@ describe('abandonedCharge', () => {
     const json = { cost: 0.00003 };
     expect(left({ cost: perCall(60), settlement, json })).toEqual([30, 'reported']);
     expect(charged({ cost: perCall(60), settlement, json })).toEqual([30, 'reported']);
+  });
+
+  it('results that were counted before the client left are the charge when they cost more', () => {
+    const cost: Cost = {
+      kind: 'per_result',
+      prices: [{ when: [], perMillionMicros: 10_000_000 }],
+      results: 'data[*]',
+      reserve: { kind: 'fixed', units: 10 },
+    };
+    const settlement = settled({ fallbackMicros: 20 });
+    expect(left({ cost, settlement, json: { data: [1, 2, 3] } })).toEqual([30, 'usage']);
+    expect(left({ cost, settlement, json: { data: [1] } })).toEqual([20, 'fallback']);
+    expect(left({ cost, settlement })).toEqual([20, 'fallback']);
+  });
+
+  it('a fallback of nothing stays nothing where nothing was seen, also of an unknown price', () => {
+    const settlement = settled({ fallbackMicros: 0 });
+    const unpriced = { ...messagesCost, prices: [] };
+    for (const cost of [perCall(5), messagesCost, unpriced]) {
+      expect(left({ cost, settlement, json: {} })).toEqual([0, 'fallback']);
+    }
+    const told = { ...inBody(), fallbackMicros: 0 };
+    expect(left({ cost: perCall(5), settlement: told, json: {} })).toEqual([0, 'fallback']);
+  });
+
+  it('a miss that the vendor says it charged is charged, whoever left', () => {
+    const miss = { cost: perCall(5), settlement: { ...inBody(), fallbackMicros: 0 }, status: 404 };
+    expect(left({ ...miss, json: { cost: 0.00003 } })).toEqual([30, 'reported']);
+    expect(left({ ...miss, json: {} })).toEqual([0, 'not_billable']);
   });
 
   it('an answer that cannot cost money costs nothing', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decimalExponentMax } from '../../../../src/base/limits-money';
 import {
   ceilMicros,
   compare,
@@ -27,6 +28,8 @@ describe('decimalOf', () => {
     ['1.2E3', 1200n, 0],
     ['007', 7n, 0],
     [5e-324, 5n, 324],
+    [`1e-${decimalExponentMax}`, 1n, decimalExponentMax],
+    ['1'.repeat(64), BigInt('1'.repeat(64)), 0],
   ])('reads %s exactly', (value, digits, scale) => {
     expect(decimalOf(value)).toEqual({ digits, scale });
   });
@@ -53,6 +56,7 @@ describe('decimalOf', () => {
     ['1e'],
     ['1e999'],
     ['1e-999'],
+    [`1e-${decimalExponentMax + 1}`],
     ['Infinity'],
     ['$1'],
     ['٣'],
@@ -65,11 +69,19 @@ describe('decimalOf', () => {
 describe('sums', () => {
   it('are exact where doubles are not', () => {
     expect(compare(plus(decimal(0.1), decimal(0.2)), decimal(0.3))).toBe(0);
+    expect(plus(decimal(0.25), decimal(1))).toEqual({ digits: 125n, scale: 2 });
+    expect(plus(decimal(1), decimal(0.25))).toEqual({ digits: 125n, scale: 2 });
     expect(times(decimal(1.1), decimal(1.1))).toEqual({ digits: 121n, scale: 2 });
     expect(minus(decimal(0.3), decimal(0.1))).toEqual({ digits: 2n, scale: 1 });
+    expect(minus(decimal(0.25), decimal(0.1))).toEqual({ digits: 15n, scale: 2 });
+    expect(minus(decimal(1), decimal(0.25))).toEqual({ digits: 75n, scale: 2 });
     expect(compare(minus(decimal(1), decimal(2)), decimal(0))).toBe(0);
     expect(compare(decimal(2), decimal(1.99))).toBe(1);
     expect(compare(decimal('1.0'), decimal(1.01))).toBe(-1);
+  });
+
+  it.each([[-1], [0.5], [2 ** 53]])('%d is no whole number of ours', (units) => {
+    expect(() => wholeDecimal(units)).toThrow();
   });
 
   it('are rounded up once, not term by term', () => {

@@ -9,6 +9,18 @@ const micros = (answer: Estimate): number | string =>
 
 const reported = { in: 'body', at: 'cost', perMillionMicros: 1_000_000, times: null } as const;
 
+const quotaOf = (
+  entities: string,
+  standard: number | null,
+  max: number | null,
+): Extract<Cost, { kind: 'quota_rows' }> => ({
+  kind: 'quota_rows',
+  prices: [{ when: [], perMillionMicros: 1_000_000 }],
+  page: { in: 'query', at: 'size', default: standard, max },
+  entities,
+  rows: null,
+});
+
 describe('estimate', () => {
   it('free costs nothing, whatever is reserved', () => {
     expect(micros(estimate({ kind: 'free' }, settled({ reserveMicros: 9 }), asking()))).toBe(0);
@@ -75,6 +87,27 @@ describe('estimate', () => {
     expect(micros(estimate(chatCost, settled(), asking()))).toBe('no_price');
   });
 
+  const byBody = (at: string, option: string | number): Cost => ({
+    kind: 'per_call',
+    prices: [{ when: [{ in: 'body', at, oneOf: [option] }], priceMicros: 5 }],
+  });
+
+  it.each([
+    ['a count', byBody('ids[*]', 2), { ids: [7, 7] }, 5],
+    ['another count', byBody('ids[*]', 2), { ids: [7] }, 'no_price'],
+    ['one value of a list', byBody('ids[*].n', 1), { ids: [{ n: 1 }] }, 5],
+    [
+      'a value that is there twice',
+      byBody('ids[*].n', 1),
+      { ids: [{ n: 1 }, { n: 1 }] },
+      'no_price',
+    ],
+    ['no value of an empty list', byBody('ids[*].n', 1), { ids: [] }, 'no_price'],
+    ['what is absent', byBody('x', 'undefined'), {}, 'no_price'],
+  ])('a selector matches %s', (_name, cost, body, expected) => {
+    expect(micros(estimate(cost, settled(), asking({ body })))).toBe(expected);
+  });
+
   it.each([
     // 3,000 bytes are 1,000 tokens: as many as the lower price allows
     [3_000, 2_500 + 10_000],
@@ -108,6 +141,24 @@ describe('estimate', () => {
     expect(micros(estimate(chatCost, settled(), facts))).toBe(expected);
   });
 
+  it('usage reserves a whole unit for the bytes that begin one', () => {
+    const facts = asking({ body: { model: 'big', max_tokens: 10 }, bodyBytes: 301 });
+    // 101 tokens at $2.50
+    expect(micros(estimate(chatCost, settled(), facts))).toBe(253 + 100);
+  });
+
+  it.each([
+    ['the meter that is reserved', { output: 1_000_000 }, 100],
+    ['only a meter that is not', { input: 1_000_000 }, 'no_reserve'],
+    ['only a meter that is not, the other at nothing', { input: 1, output: 0 }, 'no_reserve'],
+    ['no meter', {}, 0],
+    ['none at more than nothing', { input: 0, output: 0 }, 0],
+    ['a meter at more than the ledger carries', { output: 1_000_000_000_000_000_000 }, 'too_large'],
+  ])('usage whose price names %s', (_name, perMillionMicros, expected) => {
+    const cost: Cost = { ...messagesCost, prices: [{ when: [], perMillionMicros }] };
+    expect(micros(estimate(cost, settled(), asking()))).toBe(expected);
+  });
+
   it('usage without a known body size, or without a reserve, is unknown, never zero', () => {
     const facts = asking({ body: { model: 'big' }, bodyBytes: null });
     expect(micros(estimate(chatCost, settled(), facts))).toBe('no_body_size');
@@ -126,6 +177,10 @@ describe('estimate', () => {
     ['size=101', 100],
     ['size=0', 100],
     ['size=x', 100],
+    ['size=1', 1],
+    ['size=1e1', 100],
+    ['size=%207', 100],
+    ['size=7%20', 100],
     ['size=1&size=90', 100],
     ['size=1&Size=90', 100],
     ['size=1&x=;size=90', 100],
@@ -148,6 +203,31 @@ describe('estimate', () => {
     );
     expect(micros(estimate({ ...cost, page: null }, settled(), asking({ query })))).toBe(20);
   });
+
+  it.each([
+    [30, 200, '', 30],
+    [30, 200, 'size=150', 150],
+    [30, 200, 'size=201', 200],
+    [null, 10, '', 10],
+    [null, 10, 'size=99', 10],
+  ])('quota rows: pages of %j, at most %j: %j is %d rows', (standard, max, query, rows) => {
+    expect(micros(estimate(quotaOf('ids', standard, max), settled(), asking({ query })))).toBe(
+      rows,
+    );
+  });
+
+  it.each([
+    ['ids', { ids: [] }, 20],
+    ['ids', { ids: 'one' }, 20],
+    ['ids', {}, 20],
+    ['ids[*]', { ids: [1, 2, 3] }, 60],
+    ['ids[*]', { ids: [] }, 20],
+  ])(
+    'quota rows: each entity of %s in %j has a page, and one is there: %d rows',
+    (at, body, rows) => {
+      expect(micros(estimate(quotaOf(at, null, null), settled(), asking({ body })))).toBe(rows);
+    },
+  );
 
   it('per result reserves as many as may come', () => {
     const cost: Cost = {
@@ -173,9 +253,16 @@ describe('estimate', () => {
   it('holds the ceiling where the price is unknown, refuses above it, and zero buys nothing', () => {
     const at = (cost: Cost, ceilingMicros: number) =>
       estimate(cost, settled(), asking({ ceilingMicros }));
-    const unpriced: Cost = { kind: 'per_call', prices: [] };
-    expect(at(unpriced, 7)).toMatchObject({ kind: 'known', micros: 7, isCeiling: true });
-    expect(at(unpriced, 0)).toEqual({ kind: 'unknown', why: 'no_price' });
+    const kinds: readonly Cost[] = [
+      { kind: 'per_call', prices: [] },
+      { kind: 'per_success', prices: [] },
+      { ...quotaOf('ids', null, null), prices: [] },
+      { ...messagesCost, prices: [] },
+    ];
+    for (const unpriced of kinds) {
+      expect(at(unpriced, 7)).toMatchObject({ kind: 'known', micros: 7, isCeiling: true });
+      expect(at(unpriced, 0)).toEqual({ kind: 'unknown', why: 'no_price' });
+    }
     expect(at(perCall(5), 5)).toMatchObject({ kind: 'known', micros: 5, isCeiling: false });
     expect(at(perCall(5), 4)).toEqual({ kind: 'over_ceiling', micros: 5, ceilingMicros: 4 });
     expect(at(perCall(5), 0)).toEqual({ kind: 'over_ceiling', micros: 5, ceilingMicros: 0 });

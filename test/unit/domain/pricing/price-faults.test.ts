@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { metersMax, priceRowsMax } from '../../../../src/base/limits-money';
 import type { Cost, ReportedCharge, Settlement } from '../../../../src/domain/pricing/price';
 import { priceFaults } from '../../../../src/domain/pricing/price-faults';
 import { chatCost, messagesCost, meter, perCall, settled } from './prices';
@@ -45,6 +46,27 @@ describe('priceFaults', () => {
     ['results', perResult({}), settled()],
     ['quota rows', quota({ rows: 'rows[*]', entities: 'ids' }), settled()],
     ['an observed price', { kind: 'per_call', prices: [] }, { ...reported({}), reserveMicros: 5 }],
+    ['a page', quota({ page: { in: 'query', at: 'n', default: null, max: 9 } }), settled()],
+    ['a query name that is no path', calls([{ in: 'query', at: 'a[', oneOf: ['1'] }]), settled()],
+    ['usage of a flat hold', output({ reserve: [] }), settled({ reserveMicros: 5 })],
+    [
+      'rates of nothing',
+      usage({ prices: [{ when: [], perMillionMicros: { output: 0 } }] }),
+      settled(),
+    ],
+    [
+      'as many rows as a table has',
+      calls(
+        ...Array.from({ length: priceRowsMax }, () => [{ in: 'query', at: 'a', oneOf: ['1'] }]),
+      ),
+      settled(),
+    ],
+    [
+      'a factor that is always the same',
+      perResult({ reserve: { kind: 'request', in: 'query', at: 'n', default: 3, max: 3 } }),
+      settled(),
+    ],
+    ['a multiplier of one', perCall(1), reported({ times: { at: 'pages', min: 1, max: 1 } })],
     ['a header', perCall(1), reported({ in: 'header', at: 'x-cost' })],
     ['a multiplier', perCall(1), reported({ times: { at: 'pages', min: 0.5, max: 9 } })],
   ])('finds none in %s', (_name, cost, settlement) => {
@@ -85,6 +107,58 @@ describe('priceFaults', () => {
       'cost.page',
       'not_whole',
     ],
+    [
+      quota({ page: { in: 'query', at: 'n', default: null, max: 1.5 } }),
+      settled(),
+      'cost.page',
+      'not_whole',
+    ],
+    [
+      quota({ page: { in: 'body', at: 'n[*]', default: null, max: null } }),
+      settled(),
+      'cost.page',
+      'path',
+    ],
+    [
+      usage({ prices: [{ when: [], perMillionMicros: { output: -1 } }] }),
+      settled(),
+      'cost.prices.0.perMillionMicros.output',
+      'amount',
+    ],
+    [{ kind: 'per_call', prices: [] }, reported({}), 'cost.prices', 'no_rows'],
+    [{ kind: 'per_call', prices: [] }, settled({ reserveMicros: 5 }), 'cost.prices', 'no_rows'],
+    [
+      usage({ meters: Array.from({ length: metersMax + 1 }, (_, i) => meter(`m${i}`, ['o'])) }),
+      settled(),
+      'cost.meters',
+      'too_many',
+    ],
+    [output({ name: 'out put' }), settled(), 'cost.meters.0.name', 'meter_name'],
+    ...[{ at: 'a[*]' }, { default: 0 }, { default: 1.5 }, { max: Number.POSITIVE_INFINITY }].map(
+      (more): [Cost, Settlement, string, string] => [
+        output({
+          reserve: [{ kind: 'request', in: 'body', at: 'n', default: 1, max: 3, ...more }],
+        }),
+        settled(),
+        'cost.meters.0.reserve',
+        'at' in more ? 'path' : 'bounds',
+      ],
+    ),
+    [
+      output({ reserve: [{ kind: 'body_bytes', bytesPerUnit: Number.POSITIVE_INFINITY }] }),
+      settled(),
+      'cost.meters.0.reserve',
+      'bounds',
+    ],
+    ...[
+      { min: 2, max: 1 },
+      { min: 1, max: Number.POSITIVE_INFINITY },
+    ].map((more): [Cost, Settlement, string, string] => [
+      perCall(1),
+      reported({ times: { at: 'n', ...more } }),
+      'settlement.reported.times',
+      'bounds',
+    ]),
     [output({ name: 'Out' }), settled(), 'cost.meters.0.name', 'meter_name'],
     [output({ name: ':reported' }), settled(), 'cost.meters.0.name', 'meter_name'],
     [output({ paths: [] }), settled(), 'cost.meters.0.paths', 'path'],

@@ -89,6 +89,20 @@ describe('SseUsageTap', () => {
     for (const step of [1, 3, 1_000]) expect(tapped(stream, step).ended).toBe(ended);
   });
 
+  it.each([
+    ['a name that JSON writes with an escape', '["a\\"b"]', 'data: {"a\\"b":5}\n\n'],
+    ['a name of other letters', '["preço"]', 'data: {"pre\\u00e7o":5}\n\n'],
+    ['no name at all', '[0]', 'data: [5]\n\n'],
+  ])('a reading by %s misses no event', (_name, path, stream) => {
+    const read: UsagePlan = { readings: [{ name: 'n', paths: [path], keep: 'last' }], ends: [] };
+    expect(tapped(stream, undefined, read).seen).toEqual({ n: 5 });
+  });
+
+  it('two events that cannot be read are two', () => {
+    const stream = 'data: {"n":2\n\ndata: {"n":3\n\n';
+    expect(tapped(stream).unread).toBe(2);
+  });
+
   it('an event that names a reading and is no JSON is counted, and the stream goes on', () => {
     const stream = 'data: {"n":1}\n\ndata: {"n":2\n\ndata: {"most":3}\n\n';
     expect(tapped(stream)).toEqual({ seen: { n: 1, most: 3 }, unread: 1, ended: false });
