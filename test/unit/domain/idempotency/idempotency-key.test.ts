@@ -89,6 +89,7 @@ describe('fingerprintChunks', () => {
 
   it('an empty query is not the same as none, and equal requests are equal', () => {
     expect(joined({ query: '' })).not.toBe(joined({ query: null }));
+    expect(joined({ query: 'null' })).not.toBe(joined({ query: null }));
     expect(joined({ query: 'x=1' })).toBe(joined({ ...base }));
   });
 

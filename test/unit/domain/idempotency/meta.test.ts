@@ -14,6 +14,7 @@ describe('readMeta', () => {
     ['name=Blue Team', ['name', 'Blue Team']],
     ['a=1,A=2', ['a', '1', 'A', '2']],
     ['__proto__=1,constructor=2', ['__proto__', '1', 'constructor', '2']],
+    [`a=1${' '.repeat(2_045)}`, ['a', '1']],
     [`${'k'.repeat(128)}=${'v'.repeat(128)}`, ['k'.repeat(128), 'v'.repeat(128)]],
   ])('%j', (header, tags) => {
     expect(readMeta(header)).toEqual({ ok: true, value: tags });

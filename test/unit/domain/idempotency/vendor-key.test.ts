@@ -36,6 +36,8 @@ describe('vendorKeyText', () => {
     expect(vendorKeyText(hmac)).toBe('ffffffff-ffff-8fff-bfff-ffffffffffff');
     expect(hmac.every((byte) => byte === 0xff)).toBe(true);
     expect(vendorKeyText(new Uint8Array(32))).toBe('00000000-0000-8000-8000-000000000000');
+    const counted = Uint8Array.from({ length: 16 }, (_, at) => 0x11 * at);
+    expect(vendorKeyText(counted)).toBe('00112233-4455-8677-8899-aabbccddeeff');
     expect(() => vendorKeyText(new Uint8Array(15))).toThrow('HMAC');
   });
 });
