@@ -175,6 +175,35 @@ describe('an answer', () => {
       });
   });
 
+  it.each([
+    [500, '"code":"UNAUTHORIZED"', 'aggregator_auth', 0],
+    [400, '"code":"INSUFFICIENT_CREDITS"', 'aggregator_balance', 0],
+    [400, '"data":null,"code":"INSUFFICIENT_CREDITS"', 'aggregator_balance', 0],
+    [400, '"code":"RATE_LIMITED"', 'unreachable', 0],
+    [500, '"code":"NOT_FOUND"', 'contract', 0],
+    [399, '"code":"OTHER"', 'malformed', null],
+    [400, '"code":"OTHER"', 'contract', 0],
+    [407, '"code":"OTHER"', 'contract', 0],
+    [408, '"code":"OTHER"', 'malformed', null],
+    [409, '"code":"OTHER"', 'contract', 0],
+    [499, '"code":"OTHER"', 'contract', 0],
+    [500, '"code":"OTHER"', 'malformed', null],
+  ])(
+    'of no vendor means what its code says, else its status: %d {%s}',
+    (status, said, failure, costMicros) => {
+      const bytes = new TextEncoder().encode(`{"success":false,${said}}`);
+      const outcome = parse(orthogonal, { status, bytes }, signalOf);
+      expect(outcome).toEqual({ kind: 'failed', failure, costMicros });
+    },
+  );
+
+  it('whose success is no truth value is no answer of a vendor', () => {
+    const bytes = new TextEncoder().encode('{"success":"yes","data":{"a":1}}');
+    expect(parse(orthogonal, { status: 402, bytes }, signalOf)).toMatchObject({
+      failure: 'aggregator_balance',
+    });
+  });
+
   it('that the table calls a burst is served as it is: a mark would be for a quarter of an hour', () => {
     const bytes = new TextEncoder().encode('{"success":false,"data":{"error":"slow down"}}');
     expect(parse(orthogonal, { status: 429, bytes }, signalOf)).toMatchObject({

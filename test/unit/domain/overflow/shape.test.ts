@@ -11,6 +11,7 @@ describe('two bodies', () => {
     ['of another order', '{"a":1,"b":{"c":2,"d":3}}', '{"b":{"d":0,"c":0},"a":0}'],
     ['of another number of entries', '[{"a":1}]', '[{"a":1},{"a":2},{"a":3}]'],
     ['whose entries together have the same members', '[{"a":1,"b":2}]', '[{"a":1},{"b":2}]'],
+    ['whose entries come in another order', '[{"a":1},{"b":1}]', '[{"b":1},{"a":1}]'],
     ['of two texts', 'plain', '<html>'],
     ['of nothing', '', ''],
     ['of two leaves', '1', '"x"'],
@@ -27,6 +28,8 @@ describe('two bodies', () => {
     ['with a name that looks like a path', '{"a.b":1}', '{"a":{"b":1}}'],
     ['of text and JSON', 'plain', '"plain"'],
     ['of nothing and something', '', '{}'],
+    ['of nothing and a text', '', 'plain'],
+    ['with an empty object', '{"a":{}}', '{}'],
     ['in an envelope of its own', '{"data":{"a":1}}', '{"a":1}'],
     ['with a member of the language', '{"__proto__":1}', '{}'],
   ])('%s have two', (_, a, b) => {
@@ -40,6 +43,7 @@ describe('two bodies', () => {
   it('of any size are bounded', () => {
     const members = Array.from({ length: 3 * overflowShapePathsMax }, (_, i) => `"m${i}":1`);
     expect(shape(`{${members.join(',')}}`).split('\n')).toHaveLength(overflowShapePathsMax);
+    expect(shape(`{${members.toReversed().join(',')}}`)).toBe(shape(`{${members.join(',')}}`));
     const deep = 4 * overflowShapeDepthMax;
     const text = shape(`${'['.repeat(deep)}${']'.repeat(deep)}`);
     expect(text.split('\n')).toHaveLength(overflowShapeDepthMax + 1);
