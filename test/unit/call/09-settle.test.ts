@@ -2,8 +2,8 @@
  * 09 settle: which answers are read before their headers go out, which are tapped, which stay
  * native, and what each costs.
  */
-import { afterEach, describe, expect, it } from 'vitest';
-import { meteredAnswerBytesMax } from '../../../src/base/limits-money';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { meteredAnswerBytesMax, meteredAnswerWaitMs } from '../../../src/base/limits-money';
 import { err, ok } from '../../../src/base/result';
 import { type SettleHold, settle } from '../../../src/call/09-settle';
 import type { SettledCall } from '../../../src/call/call';
@@ -159,6 +159,70 @@ describe('an answer that its price is read from', () => {
     money.left(() => undefined);
     money.abandon('downstream.error', true);
     expect(desk.last).toEqual([['settle', 'hld_1', 30, true]]);
+  });
+});
+
+describe('an answer whose length was promised', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  function reading(body: BodyInit, promisedBytes: number) {
+    const { money, desk } = heldMoney(byUsage);
+    opened.push(money);
+    const headers = { ...json.headers, 'content-length': String(promisedBytes) };
+    const answer = new Response(body, { headers });
+    const cancel = new AbortController();
+    const waits: (readonly [ms: number, then: () => void])[] = [];
+    const hold: SettleHold = {
+      cancel,
+      arm: () => undefined,
+      armLater: (ms, then) => void waits.push([ms, then]),
+    };
+    const ports = { desk, tasks: new NotedTasks() };
+    const settling = settle(answered({ answer, money }), hold, ports, backgroundOf());
+    return { answer, cancel, waits, settling };
+  }
+
+  it('is read without a timer, and needs none when the waking comes behind its end', async () => {
+    const { settling, waits } = reading('{"usage":{"out":55}}', 20);
+    expect(await settling).toMatchObject({ ok: true, value: { costMicros: 55 } });
+    vi.useFakeTimers();
+    for (const [, wake] of waits) wake();
+    expect([waits.map(([ms]) => ms), vi.getTimerCount()]).toEqual([[meteredAnswerWaitMs], 0]);
+  });
+
+  it('that stalls is let go after meteredAnswerWaitMs, and is no answer', async () => {
+    const { readable, writable } = new IdentityTransformStream();
+    const writer = writable.getWriter();
+    vi.useFakeTimers();
+    const { cancel, settling, waits } = reading(readable, 20);
+    cancel.signal.addEventListener('abort', () => void writer.abort(new Error('let go')));
+    for (const [, wake] of waits) wake();
+    vi.advanceTimersByTime(meteredAnswerWaitMs - 1);
+    expect(cancel.signal.aborted).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(cancel.signal.aborted).toBe(true);
+    expect(await settling).toEqual(err({ code: 'downstream.error', host: 'api.t' }));
+  });
+
+  it('and ends behind the waking leaves no timer', async () => {
+    const { readable, writable } = new IdentityTransformStream();
+    const writer = writable.getWriter();
+    vi.useFakeTimers();
+    const { settling, waits } = reading(readable, 2);
+    for (const [, wake] of waits) wake();
+    await writer.write(new TextEncoder().encode('{}'));
+    await writer.close();
+    expect(await settling).toMatchObject({ ok: true });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('of meteredAnswerBytesMax is read, one of a byte more is refused unread', async () => {
+    const most = reading('{"usage":{"out":55}}', meteredAnswerBytesMax);
+    expect(await most.settling).toMatchObject({ ok: true, value: { costMicros: 55 } });
+    const more = reading('{"usage":{"out":55}}', meteredAnswerBytesMax + 1);
+    const bytesMax = meteredAnswerBytesMax;
+    expect(await more.settling).toEqual(err({ code: 'response_buffer_limit', bytesMax }));
+    expect([more.answer.bodyUsed, more.waits]).toEqual([false, []]);
   });
 });
 

@@ -25,6 +25,8 @@ interface Begun {
 function begun(
   options: {
     gone?: boolean;
+    hasWaited?: boolean;
+    onSignal?: () => void;
     firstByteTimeoutMs?: number;
     needsCancel?: boolean;
     isWhole?: boolean;
@@ -39,8 +41,11 @@ function begun(
   const custody = new Custody(startMs, (ending, latencyMsMax) => ends.push([ending, latencyMsMax]));
   if (options.gone) client.abort();
   const hold = custody.begin({
-    client: () => client.signal,
-    hasWaited: true,
+    client: () => {
+      options.onSignal?.();
+      return client.signal;
+    },
+    hasWaited: options.hasWaited ?? true,
     background,
     log: { watch: (call) => void watched.add(call), unwatch: (call) => void watched.delete(call) },
     firstByteTimeoutMs: options.firstByteTimeoutMs ?? firstByteTimeoutMs,
@@ -98,6 +103,10 @@ describe('the end', () => {
     custody.abandon(timedOut);
     custody.abandon(timedOut);
     expect([ends, custody.ended]).toEqual([[timedOut], true]);
+  });
+
+  it('is counted from the beginning of the call', () => {
+    expect(new Custody(startMs, () => undefined).startedAtMs).toBe(startMs);
   });
 
   it('is written before the upstream is cancelled', () => {
@@ -220,6 +229,15 @@ describe('the context', () => {
   });
 });
 
+it.each([
+  [false, 0],
+  [true, 1],
+])('the signal of a client is made only where the call has waited: %s', (hasWaited, made) => {
+  let signals = 0;
+  const call = begun({ hasWaited, onSignal: () => signals++ });
+  expect([signals, call.custody.ended]).toEqual([made, false]);
+});
+
 describe('the switch of the send', () => {
   it.each([true, false])(
     'is made only when the context may outlive the call: %s',
@@ -263,6 +281,15 @@ describe('the wait for headers', () => {
     expect(await waited).toBe('timeout');
   });
 
+  it('that begins when the keeper has spoken already is under the watchdog at once', async () => {
+    const call = begun();
+    call.custody.wake();
+    const waited = call.hold.wait(never);
+    expect(call.custody.armed).toBe(true);
+    vi.advanceTimersByTime(firstByteTimeoutMs);
+    expect(await waited).toBe('timeout');
+  });
+
   it('that was woken ends with the answer too, and its watchdog stands down', async () => {
     const late = Promise.withResolvers<Response>();
     const answer = new Response('ok');
@@ -295,6 +322,17 @@ describe('a body that is followed', () => {
       custody.armLater(idleMs, () => undefined);
       expect(custody.armed).toBe(true);
     }
+  });
+
+  it('is looked after at once where the call is armed, and once', async () => {
+    const call = begun();
+    let looked = 0;
+    call.custody.arm();
+    call.custody.armLater(1_000, () => looked++);
+    expect(looked).toBe(1);
+    call.custody.wake();
+    await turns();
+    expect(looked).toBe(1);
   });
 
   it('that ends sooner costs neither a timer nor a waitUntil', async () => {
