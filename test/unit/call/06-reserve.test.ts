@@ -279,6 +279,8 @@ describe('the claim of a keyed call', () => {
       post('https://gw.test/call/vendor.search?q=2'),
       post('https://gw.test/call/vendor.search?'),
       post('https://gw.test/call/vendor.search'),
+      post('https://gw.test/call/vendor.searcg'),
+      bytes('undefined'),
       bytes('{"a":1}'),
       bytes('{"a": 1}'),
     ];

@@ -59,16 +59,22 @@ export class NotedDesk implements LedgerDesk {
 export class NotedTasks implements TaskDesk {
   readonly opened: OpenTask[] = [];
   readonly closed: string[] = [];
+  /** Provider and id of every look. */
+  readonly lookedFor: (readonly [provider: string, taskId: string])[] = [];
+  /** What {@link open} waits for. */
+  onDisk: Promise<void> = Promise.resolve();
   /** What {@link open} answers, and what {@link find} finds. */
   answer: Awaited<ReturnType<TaskDesk['open']>> = { outcome: 'opened' };
   found: Awaited<ReturnType<TaskDesk['find']>> = null;
 
   async open(_: LedgerAddress, task: OpenTask) {
     this.opened.push(task);
+    await this.onDisk;
     return this.answer;
   }
 
-  async find() {
+  async find(_: LedgerAddress, provider: string, taskId: string) {
+    this.lookedFor.push([provider, taskId]);
     return this.found;
   }
 

@@ -119,6 +119,16 @@ describe('the lease', () => {
     expect(desk.ends.length).toBe(3);
   });
 
+  it('of a call that is armed twice is renewed once, of one that has ended never', () => {
+    const { money, desk } = heldMoney();
+    money.lasts();
+    vi.advanceTimersByTime(holdRenewMs);
+    expect(desk.ends).toEqual([['renew', 'hld_1']]);
+    money.release('refused');
+    money.lasts();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('of a hold that is not there yet is not renewed', () => {
     const { desk } = moneyOf();
     vi.advanceTimersByTime(3 * holdRenewMs);
@@ -239,6 +249,20 @@ describe('a client that left', () => {
     expect(givenUp).toBe(1);
   });
 
+  it.each([
+    ['before', [], ['told']],
+    ['after', ['told'], ['told']],
+  ])('is told of to whom asks %s it', (when, asked, told) => {
+    const { money } = heldMoney();
+    const heard: string[] = [];
+    const ask = (): void => money.whenLeft(() => heard.push('told'));
+    if (when === 'after') money.left(() => undefined);
+    ask();
+    expect(heard).toEqual(asked);
+    if (when === 'before') money.left(() => undefined);
+    expect(heard).toEqual(told);
+  });
+
   it('when all is closed starts no wait', () => {
     const { money } = heldMoney();
     money.release('refused');
@@ -319,6 +343,22 @@ describe('a keyed answer', () => {
     expect(desk.last.map(([op]) => op)).toEqual(['settle', 'record']);
   });
 
+  it('that is released while it is being recorded is closed once, and keeps that end', async () => {
+    const { money, desk } = heldMoney(keyed);
+    const onDisk = Promise.withResolvers<void>();
+    desk.onDisk = onDisk.promise;
+    let closed = 0;
+    money.whenClosed(() => {
+      closed += 1;
+    });
+    money.settle(paid, true);
+    const recording = money.record(answer);
+    money.release('refused');
+    onDisk.resolve();
+    await recording;
+    expect([closed, money.costMicros]).toEqual([1, null]);
+  });
+
   it('that was not settled is not recorded', async () => {
     const { money, desk } = heldMoney(keyed);
     await money.record(answer);
@@ -354,6 +394,14 @@ describe('a keyed answer', () => {
     expect((recorded as RecordedAnswer).body?.buffer.byteLength).toBe(3);
   });
 
+  it('with as much header text as a record holds is recorded', async () => {
+    const { money, desk } = heldMoney(keyed);
+    money.settle(paid, true);
+    const headers = ['x-a', 'v'.repeat(recordHeaderCharsMax - 'x-a'.length)];
+    await money.record({ ...answer, headers });
+    expect(desk.waitedFor[0]?.[1]?.[0]).toBe('record');
+  });
+
   it.each([
     ['whose body the store did not keep', large, bodiesOf(undefined).bodies],
     ['that is large where no store is', large, null],
@@ -376,6 +424,13 @@ describe('a call that is only counted', () => {
     const { money, desk } = heldMoney({ endpoint: null, heldMicros: 0, price: { kind: 'free' } });
     expect([money.isCancellable, money.plan.readings]).toEqual([true, []]);
     money.settle(money.chargeOf({ status: 500, header: () => null, usage: null }), false);
+    expect([desk.last, money.costMicros]).toEqual([[settle(0)], null]);
+  });
+
+  it('and whose stream broke costs nothing either', () => {
+    const { money, desk } = heldMoney({ endpoint: null, heldMicros: 0, price: { kind: 'free' } });
+    money.sent();
+    money.cutShort();
     expect([desk.last, money.costMicros]).toEqual([[settle(0)], null]);
   });
 });

@@ -6,7 +6,7 @@ import { settle } from '../../../src/call/09-settle';
 import type { Money } from '../../../src/call/money';
 import { cost, pending, price, rule, settlement } from '../domain/tasks/rows';
 import { account, answered, authorized, backgroundOf, catalogCall, entryOf, key } from './calls';
-import { capacityPorts } from './capacity-ports';
+import { capacityPorts, locked, NotedCapacity } from './capacity-ports';
 import { moneyOf, NotedDesk, NotedTasks } from './desk';
 
 const submitRow = entryOf({ cost, settlement, task: rule }).endpoint;
@@ -20,22 +20,32 @@ describe('a call about a task', () => {
   const labels = ['primary', 'b'];
   async function ask(
     found: NotedTasks['found'],
-    options: { labels?: readonly string[]; callCap?: number } = {},
+    options: {
+      labels?: readonly string[];
+      callCap?: number;
+      placed?: ConstructorParameters<typeof NotedDesk>[0];
+      capacity?: NotedCapacity;
+    } = {},
   ) {
     const tasks = new NotedTasks();
     tasks.found = found;
-    const desk = new NotedDesk();
+    const desk = new NotedDesk(options.placed);
     const accounts = (options.labels ?? labels).map((label) => account(label));
     const catalog = catalogCall(
       { cost: { kind: 'free' }, path: '/tasks/{id}', taskId: 'id' },
       { accounts, callersQuery: 'a=1&id=job-1' },
     );
     const call = authorized({ catalog, key: key({ callCap: options.callCap ?? null }) });
-    const ports = { ...capacityPorts(), desk, replayBodies: null, tasks };
+    const ports = { ...capacityPorts(options.capacity), desk, replayBodies: null, tasks };
     const result = await reserve(call, ports, backgroundOf());
     if (result.ok && 'money' in result.value && result.value.money) opened.push(result.value.money);
-    return { result, desk };
+    return { result, desk, tasks };
   }
+
+  it('is looked for by the id that stands in its parameter', async () => {
+    const { tasks } = await ask(pending());
+    expect(tasks.lookedFor).toEqual([['vendor', 'job-1']]);
+  });
 
   it('of nobody, or of somebody else, is refused', async () => {
     const { result, desk } = await ask(null);
@@ -71,9 +81,58 @@ describe('a call about a task', () => {
     expect(result).toMatchObject({ ok: true, value: { task: { taskId: 'job-1' } } });
     expect(desk.places).toHaveLength(1);
   });
+
+  it.each([
+    ['given back when its key’s cap is used up', true],
+    ['kept when it goes on', false],
+  ])('that was to be the probe of a lock is %s', async (_, isUsedUp) => {
+    const grant = { id: 'call_1', lockId: 'lock_1' };
+    const view = locked('vendor.search', { kind: 'quota', nextProbeInMs: 0 });
+    const capacity = new NotedCapacity({ view, grant });
+    const refusal = { code: 'key_call_cap', cap: 5, resetsAtMs: 0 } as const;
+    const placed = isUsedUp ? ({ outcome: 'refused', refusal } as const) : undefined;
+    const { result } = await ask(pending(), { labels: ['primary'], callCap: 5, placed, capacity });
+    expect(result.ok).toBe(!isUsedUp);
+    expect(capacity.asked).toContainEqual(['probe', 'vendor', expect.anything()]);
+    expect([capacity.asked.at(-1)].flat()[0]).toBe(isUsedUp ? 'giveBackProbe' : 'probe');
+  });
 });
 
 describe('the money of a submission', () => {
+  const task = { taskId: 'job-1', account: 'b' };
+
+  it('that has ended is no task’s: not before it is opened, nor while it is', async () => {
+    const tasks = new NotedTasks();
+    const ended = moneyOf({ endpoint: submitRow, price, tasks });
+    ended.money.release('refused');
+    expect([await ended.money.defer(task), tasks.opened]).toEqual([false, []]);
+    const ending = moneyOf({ endpoint: submitRow, price, tasks });
+    const onDisk = Promise.withResolvers<void>();
+    tasks.onDisk = onDisk.promise;
+    const deferring = ending.money.defer(task);
+    ending.money.release('refused');
+    onDisk.resolve();
+    expect([await deferring, ending.desk.last]).toEqual([false, [['release', 'hld_1', 'refused']]]);
+  });
+
+  it('of a row without tasks, or of a call that is only counted, is never one’s', async () => {
+    const tasks = new NotedTasks();
+    const plain = moneyOf({ tasks });
+    const counted = moneyOf({ endpoint: null, tasks });
+    opened.push(plain.money, counted.money);
+    expect([await plain.money.defer(task), await counted.money.defer(task)]).toEqual([
+      false,
+      false,
+    ]);
+    expect(tasks.opened).toEqual([]);
+  });
+
+  it('has an answer that has to be read', () => {
+    const { money } = moneyOf({ endpoint: submitRow, price });
+    opened.push(money);
+    expect(money.readsAnswers).toBe(true);
+  });
+
   async function submit(answer: NotedTasks['answer'], recordId: string | null = null) {
     const tasks = new NotedTasks();
     tasks.answer = answer;
@@ -122,7 +181,7 @@ describe('the money of a submission', () => {
   it('of a key whose answer nobody gets leaves the key unknown, and the hold to its task', async () => {
     const { money, desk } = await submit({ outcome: 'opened' }, 'idm_1');
     money.abandon('internal.error', true);
-    expect(desk.last).toEqual([['unknown', 'idm_1']]);
+    expect([desk.last, money.isClosed]).toEqual([[['unknown', 'idm_1']], true]);
   });
 
   it('of a key that the ledger did not take costs nothing, and its key is used', async () => {
