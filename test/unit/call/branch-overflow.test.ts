@@ -115,8 +115,45 @@ describe('a run that is served', () => {
       'x-weir-served-via': 'overflow:orthogonal',
       'x-weir-cost-micro': '80',
       'x-weir-error-source': 'upstream',
+      'content-type': 'application/json',
+      'content-security-policy': 'sandbox',
+      'x-content-type-options': 'nosniff',
     });
     expect(await child?.response?.text()).toBe('{"a":1}');
+  });
+
+  it('for a key is settled and recorded in one step, with the bytes that the caller gets', async () => {
+    const { child, desk, ends } = await run({ key: 'k' });
+    const [, holdId, , , , , claim] = desk.places[0] ?? [];
+    const body = new TextEncoder().encode('{"a":1}');
+    expect(desk.waitedFor).toEqual([
+      [
+        ['settle', holdId, 80, true],
+        ['record', claim?.[0], expect.objectContaining({ status: 200, body, costMicros: 80 })],
+      ],
+    ]);
+    expect([ends, child?.costMicros]).toEqual([[], 80]);
+    expect(await child?.response?.text()).toBe('{"a":1}');
+  });
+
+  it('and whose price nobody says costs what was held', async () => {
+    const send = async () => envelope({ success: true, data: { a: 1 } });
+    const { child, desk, ends } = await run({ send });
+    expect(ends).toEqual([['settle', desk.places[0]?.[1], 90, true]]);
+    expect(child?.costMicros).toBe(90);
+  });
+
+  it.each([
+    [300, 200],
+    [404, 200],
+    [499, 200],
+    [404, 404],
+  ])('by a vendor’s %i costs the caller nothing and frees its key', async (status, outer) => {
+    const send = async () => envelope({ success: false, status, priceCents: 2, data: {} }, outer);
+    const { child, desk } = await run({ send, key: 'k' });
+    expect(child).toMatchObject({ status, isOut: false, costMicros: null });
+    expect(child?.response?.headers.get('x-weir-cost-micro')).toBe('0');
+    expect(desk.waitedFor.map((ends) => ends.map(([name]) => name))).toEqual([['release', 'free']]);
   });
 
   it('that takes longer than a lease keeps its hold', async () => {
