@@ -1,5 +1,5 @@
 /** The pumps: bytes, bounds, waits, and never a clean end after a broken one. */
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { errorBodyWaitMs, jsonBindingBodyWaitMs, pumpChunkBytes } from '../../../src/base/limits';
 import {
   type BodyEnd,
@@ -55,6 +55,33 @@ describe('readAll', () => {
     const of = (text: string) => new Response(text).body as ReadableStream;
     expect(await readAll(of('12345'), 5, 1_000)).toEqual(bytes('12345'));
     expect(await readAll(of('123456'), 5, 1_000)).toBe('too_large');
+  });
+
+  /** A body of which so much has come, and the number of times that it was let go. */
+  function unended(text: string) {
+    const seen = { cancelled: 0 };
+    const body = new ReadableStream({
+      type: 'bytes',
+      start: (controller) => {
+        if (text !== '') controller.enqueue(bytes(text));
+      },
+      cancel: () => {
+        seen.cancelled += 1;
+      },
+    });
+    return { body, seen };
+  }
+
+  it.each([
+    ['too_large', '123456'],
+    ['late', '123'],
+  ])('lets go of a body that is %s, and leaves no timer', async (why, text) => {
+    const { body, seen } = unended(text);
+    vi.useFakeTimers();
+    const reading = readAll(body, 5, 1_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([await reading, seen.cancelled, vi.getTimerCount()]).toEqual([why, 1, 0]);
+    vi.useRealTimers();
   });
 
   it('says that a stream broke', async () => {
@@ -264,5 +291,55 @@ describe('KeptBytes', () => {
 
   it('of no body are an empty one', () => {
     expect(new KeptBytes(0).bytes()).toEqual(new Uint8Array());
+  });
+});
+
+describe('the silence of an upstream', () => {
+  const idleTimeoutMs = 1_000;
+  const watched = () => {
+    vi.useFakeTimers();
+    const silence = new Silence(idleTimeoutMs);
+    let told = 0;
+    silence.onBreak = () => {
+      told += 1;
+    };
+    silence.watch();
+    const pass = (ms: number) => {
+      vi.advanceTimersByTime(ms);
+      return [silence.broken, told];
+    };
+    return { silence, pass };
+  };
+  afterEach(() => void vi.useRealTimers());
+
+  it('breaks at idleTimeoutMs of a pending read, and is told once', () => {
+    const { silence, pass } = watched();
+    silence.begin();
+    expect(pass(idleTimeoutMs - 1)).toEqual([false, 0]);
+    expect(pass(1)).toEqual([true, 1]);
+    expect(pass(10 * idleTimeoutMs)).toEqual([true, 1]);
+  });
+
+  it('is none while nobody reads', () => {
+    const { silence, pass } = watched();
+    expect(pass(10 * idleTimeoutMs)).toEqual([false, 0]);
+    silence.begin();
+    silence.pause();
+    expect(pass(10 * idleTimeoutMs)).toEqual([false, 0]);
+    silence.begin();
+    expect(pass(idleTimeoutMs)).toEqual([true, 1]);
+  });
+
+  it('is looked for by one timer, and by none behind the end', () => {
+    const { silence } = watched();
+    silence.watch();
+    expect(vi.getTimerCount()).toBe(1);
+    silence.stop();
+    silence.watch();
+    expect(vi.getTimerCount()).toBe(0);
+    const unwatched = new Silence(idleTimeoutMs);
+    unwatched.stop();
+    unwatched.watch();
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
