@@ -24,7 +24,6 @@ const edge = [
   'via',
   'true-client-ip',
   'cdn-loop',
-  'ngrok-skip-browser-warning',
   'x-client-ip',
   'x-cluster-client-ip',
   'fastly-client-ip',

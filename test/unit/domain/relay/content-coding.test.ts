@@ -41,6 +41,18 @@ describe('bytes behind the first frame', () => {
   });
 });
 
+describe('the list of codings', () => {
+  it('is undone from its end', () => {
+    const both = of('H4sIAAAAAAAAA6uY431aR0svkIGBYwGTJwB1wTlPDgAAAA==');
+    expect(decoded(both, 'deflate, gzip')).toBe('first ');
+    expect(decoded(both, 'gzip, deflate')).toBeNull();
+  });
+
+  it.each(['GZip', 'x-gzip', 'identity, gzip', ' gzip ,'])('%j is gzip', (coding) => {
+    expect(decoded(of(coded.gzip[0]), coding)).toBe('first ');
+  });
+});
+
 it.each(['constructor', '__proto__', 'gzip, constructor', 'x'])('%s is no coding', (coding) => {
   expect(decoded(of(coded.gzip[0]), coding)).toBeNull();
 });
