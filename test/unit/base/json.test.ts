@@ -10,6 +10,9 @@ import {
 const options = { depthMax: 128 };
 const nested = (depth: number): string => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
 
+/** Members `0` to `39`, each with its comma. */
+const many = Array.from({ length: 40 }, (_, i) => `"${i}":0,`).join('');
+
 describe('scanObject', () => {
   it('gives the members in order with decoded names, spans and kinds', () => {
     const text =
@@ -42,10 +45,8 @@ describe('scanObject', () => {
     ['the same surrogate pair, raw and escaped', '{"😀":1,"\\ud83d\\ude00":2}'],
     ['the same lone surrogate in two hex cases', '{"\\ud800":1,"\\uD800":2}'],
     ['the empty name twice', '{"":1,"":2}'],
-    [
-      'the first and the last of many',
-      `{${Array.from({ length: 40 }, (_, i) => `"${i}":0,`).join('')}"0":1}`,
-    ],
+    ['the first and the last of many', `{${many}"0":1}`],
+    ['the last two of many', `{${many}"39":1}`],
   ])('refuses %s', (_name, text) => {
     expect(scanObject(text, options)).toEqual({ ok: false, error: 'duplicate_key' });
   });
@@ -54,6 +55,7 @@ describe('scanObject', () => {
     ['names that differ in case', '{"n":1,"N":2}'],
     ['one name in two objects', '{"a":{"n":1},"b":{"n":2},"n":3}'],
     ['C093: __proto__ and constructor once', '{"__proto__":{"x":1},"constructor":1,"toString":2}'],
+    ['many names', `{${many}"40":0}`],
     ['names that start alike', '{"a":1,"a\\"":2,"\\"a":3}'],
   ])('accepts %s', (_name, text) => {
     expect(scanObject(text, options).ok).toBe(true);

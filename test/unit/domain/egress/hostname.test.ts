@@ -23,6 +23,11 @@ describe('names', () => {
     ['api.test', 'api.test'],
     ['api.example', 'api.example'],
     ['api.invalid', 'api.invalid'],
+    ['example.a1', 'example.a1'],
+    ['example.1a', 'example.1a'],
+    ['example.0xg', 'example.0xg'],
+    [`${'a.'.repeat(125)}com`, `${'a.'.repeat(125)}com`],
+    [`${'a.'.repeat(125)}com.`, `${'a.'.repeat(125)}com`],
     [`${'a'.repeat(63)}.com`, `${'a'.repeat(63)}.com`],
   ])('%s normalises to %s', (host, normal) => expect(judgeHost(host)).toEqual(name(normal)));
 
@@ -47,6 +52,7 @@ describe('names', () => {
     'a*.com',
     'a,b.com',
     'xn--localhost-.com',
+    `${'a.'.repeat(125)}coma`,
     `${'a'.repeat(64)}.com`,
     `${'a.'.repeat(130)}com`,
     'api.com:443',
