@@ -1,5 +1,10 @@
 /** Caps: which "no" comes first, and what a configuration may say. */
 import { describe, expect, it } from 'vitest';
+import {
+  ledgerAmountMicrosMax,
+  ledgerBudgetRulesMax,
+  ledgerTagCharsMax,
+} from '../../../../src/base/limits-money';
 import { judgeCaps } from '../../../../src/domain/ledger/caps';
 import {
   type Budget,
@@ -152,6 +157,10 @@ describe('judgeCaps', () => {
 describe('configFault', () => {
   const four = ['a', 'b', 'c', 'd'].map((dimension) => budget({ dimension }));
   const twice = { value: 'v', blocked: false, spendMaxMicros: 1, callsMax: 1 };
+  const negative = { ...twice, callsMax: -1 };
+  const rules = (more: number) =>
+    Array.from({ length: ledgerBudgetRulesMax + more }, (_, i) => ({ ...twice, value: `${i}` }));
+  const longest = 'd'.repeat(ledgerTagCharsMax);
 
   it.each<[string, Partial<LedgerConfig>, string | null]>([
     ['no limits', {}, null],
@@ -162,6 +171,16 @@ describe('configFault', () => {
     ['a fraction', { dailyCapMicros: 0.5 }, 'dailyCapMicros'],
     ['a negative limit', { budgets: [budget({ spendMaxMicros: -1 })] }, 'budgets'],
     ['an empty name', { budgets: [budget({ dimension: '' })] }, 'budgets.dimension'],
+    ['a negative version', { version: -1 }, 'version'],
+    ['a fraction of a call', { budgets: [budget({ callsMax: 0.5 })] }, 'budgets'],
+    ['a value with a negative limit', { budgets: [budget({ values: [negative] })] }, 'budgets'],
+    ['another window', { budgets: [budget(JSON.parse('{"window":"week"}'))] }, 'budgets'],
+    ['as many values as it may', { budgets: [budget({ values: rules(0) })] }, null],
+    ['one value more', { budgets: [budget({ values: rules(1) })] }, 'budgets'],
+    ['the longest name', { budgets: [budget({ dimension: longest })] }, null],
+    ['a longer one', { budgets: [budget({ dimension: `${longest}x` })] }, 'budgets.dimension'],
+    ['the highest limit', { dailyCapMicros: 1_000 * ledgerAmountMicrosMax }, null],
+    ['a higher one', { dailyCapMicros: 1_000 * ledgerAmountMicrosMax + 1 }, 'dailyCapMicros'],
   ])('%s', (_, config, field) => {
     expect(configFault({ ...noLimits, version: 1, ...config })).toBe(field);
   });
