@@ -13,6 +13,7 @@ export class EncodedBody {
   readonly #source: ReadableStream;
   readonly #coding: BodyCoding;
   #decoded: ReadableStream | null = null;
+  #reader: ReadableStreamBYOBReader | null = null;
   #encodedBytes = 0;
   #decodedBytes = 0;
 
@@ -58,18 +59,22 @@ export class EncodedBody {
 
   async *#chunks(): AsyncGenerator<Uint8Array> {
     const reader = this.#source.getReader({ mode: 'byob' });
-    let isOver = false;
+    this.#reader = reader;
     try {
       for (;;) {
         const { value, done } = await reader.read(new Uint8Array(pumpChunkBytes));
-        isOver = done;
         if (done) return;
         this.#encodedBytes += value.length;
         yield value;
       }
     } finally {
-      if (!isOver) void reader.cancel().catch(() => undefined);
+      this.#letGo();
     }
+  }
+
+  /** Nobody wants more of the body: a read that waits for its caller ends too. */
+  #letGo(): void {
+    void this.#reader?.cancel().catch(() => undefined);
   }
 
   async *#unquoted(): AsyncGenerator<Uint8Array> {
@@ -91,15 +96,14 @@ export class EncodedBody {
       }
       await writer.close();
     };
-    const fed = feed().catch(() => undefined);
+    void feed().catch(() => undefined);
     try {
       for await (const piece of readable as AsyncIterable<Uint8Array>) yield piece;
     } catch (broken) {
       if (isSourceBroken) throw broken;
       this.#fail('gzip');
     } finally {
-      await pieces.return(undefined).catch(() => undefined);
-      await fed;
+      this.#letGo();
     }
   }
 }

