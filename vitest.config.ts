@@ -38,7 +38,35 @@ const storeTests = [
   'test/contract/**/*.test.ts',
 ];
 
-/** `rules` and `stores` run inside workerd; `sockets` drives the built bundle over real sockets, from Node. */
+/** A project in Node that drives the built bundle; `order`: the projects run one after the other. */
+const overSockets = (
+  name: string,
+  order: number,
+  test: {
+    readonly include: string[];
+    readonly exclude?: string[];
+    readonly maxWorkers: number;
+  },
+) => ({
+  test: {
+    name,
+    globalSetup: ['./test/support/build-bundle.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    sequence: { groupOrder: order },
+    ...test,
+  },
+});
+
+const socketTests = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts'];
+
+/** What measures time, uses all cores or a fixed port: alone on the machine. */
+const timedTests = [
+  'test/e2e/{metered-sse,newcomer,overflow,sweep}.test.ts',
+  'test/fault/{bounds,breaker,disconnect,disconnect-money,kill,revoke,spacer}.test.ts',
+];
+
+/** `rules` and `stores` run inside workerd; `sockets` and `timed` drive the built bundle over real sockets, from Node. */
 export default defineConfig({
   test: {
     projects: [
@@ -52,16 +80,8 @@ export default defineConfig({
         setupFiles: ['./test/support/apply-migrations.ts'],
         testTimeout: 30_000,
       }),
-      {
-        test: {
-          name: 'sockets',
-          include: ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts'],
-          globalSetup: ['./test/support/build-bundle.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
-        },
-      },
+      overSockets('sockets', 1, { include: socketTests, exclude: timedTests, maxWorkers: 2 }),
+      overSockets('timed', 2, { include: timedTests, maxWorkers: 1 }),
     ],
   },
 });

@@ -6,6 +6,7 @@ import { keyedBodyBytesMax, meteredBodyBytesMax } from '../../../src/base/limits
 import { err, ok } from '../../../src/base/result';
 import { authorize } from '../../../src/call/04-authorize';
 import type { CatalogCall, ResolvedCall, Tier } from '../../../src/call/call';
+import { EncodedBody } from '../../../src/call/encoded-body';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
 import type { Provider } from '../../../src/domain/catalog/provider';
 import { callMethods } from '../../../src/domain/catalog/upstream';
@@ -255,6 +256,20 @@ describe('the body of a call of a row', () => {
     const result = await authorize(ofRow({ cost: perCall(70) }, { body: text, headers }));
     expect(result).toMatchObject({ ok: true, value: { json: undefined } });
     expect(result.ok && new TextDecoder().decode(result.value.sentBytes ?? undefined)).toBe(text);
+  });
+
+  it('that came encoded is read as what it is, and refused when it is not that', async () => {
+    const encoded = (text: string): ResolvedCall => {
+      const coded = new Blob([text]).stream();
+      return {
+        ...ofRow({ cost: chatCost }, { body }),
+        encoded: new EncodedBody(coded, ['base64']),
+      };
+    };
+    const result = await authorize(encoded(btoa(body)));
+    expect(result.ok && new TextDecoder().decode(result.value.sentBytes ?? undefined)).toBe(body);
+    const refusal = { code: 'request.body_encoding_invalid', reason: 'base64' } as const;
+    expect(await authorize(encoded(body))).toEqual(err(refusal));
   });
 
   const kept = (call: ResolvedCall, more: Partial<CatalogCall>, declaredBytes: number | null) => {
