@@ -201,7 +201,7 @@ export class Money {
 
   /** Gives the hold back; the key, which executed nothing that counts, is free again. */
   release(reason: string): void {
-    if (!this.isClosed) this.#finish(['release', this.holdId, reason], 'free', null);
+    if (!this.#isEnding) this.#finish(['release', this.holdId, reason], 'free', null);
   }
 
   /** Settles and records in one step, on disk before the answer goes out. `null`: an answer too large to keep. */
@@ -220,7 +220,7 @@ export class Money {
 
   /** The call ends without an answer that counts: our refusal, a fault, a bug. `isUnknown`: it may have been executed all the same. */
   abandon(reason: string, isUnknown: boolean): void {
-    if (this.isClosed || this.#isRecorded) return;
+    if (this.#isEnding) return;
     if (this.#isDeferred) this.#forgetAnswer();
     else if (!this.#isSent) this.release(reason);
     else if (this.#hasLeft && !this.isCancellable) this.#settleUnseen();
@@ -232,9 +232,14 @@ export class Money {
 
   /** The stream broke or its client left before its end. */
   cutShort(): void {
-    if (this.isClosed) return;
+    if (this.#isEnding) return;
     if (this.#hasLeft && this.isCancellable) this.abandon('call_cancelled', true);
     else this.#settleUnseen();
+  }
+
+  /** Closed, or on its way to the ledger's disk with its answer: nothing else may end it. */
+  get #isEnding(): boolean {
+    return this.isClosed || this.#isRecorded;
   }
 
   #settleUnseen(): void {

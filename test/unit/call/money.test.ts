@@ -334,30 +334,29 @@ describe('a keyed answer', () => {
     expect(desk.last.map(([op]) => op)).toEqual(['settle', 'record']);
   });
 
-  it('that is being recorded is not abandoned', async () => {
-    const { money, desk } = heldMoney(keyed);
-    money.settle(paid, true);
-    const recording = money.record(answer);
-    money.abandon('internal.error', true);
-    await recording;
-    expect(desk.last.map(([op]) => op)).toEqual(['settle', 'record']);
-  });
-
-  it('that is released while it is being recorded is closed once, and keeps that end', async () => {
-    const { money, desk } = heldMoney(keyed);
-    const onDisk = Promise.withResolvers<void>();
-    desk.onDisk = onDisk.promise;
-    let closed = 0;
-    money.whenClosed(() => {
-      closed += 1;
-    });
-    money.settle(paid, true);
-    const recording = money.record(answer);
-    money.release('refused');
-    onDisk.resolve();
-    await recording;
-    expect([closed, money.costMicros]).toEqual([1, null]);
-  });
+  it.each([
+    ['a bug', (money: Money) => money.abandon('internal.error', true)],
+    ['a refusal', (money: Money) => money.release('refused')],
+    ['a stream that is cut', (money: Money) => money.cutShort()],
+  ])(
+    'that is being recorded is not ended by %s: one end is on its way to the disk',
+    async (_, end) => {
+      const { money, desk } = heldMoney(keyed);
+      const onDisk = Promise.withResolvers<void>();
+      desk.onDisk = onDisk.promise;
+      let closed = 0;
+      money.whenClosed(() => {
+        closed += 1;
+      });
+      money.settle(paid, true);
+      const recording = money.record(answer);
+      end(money);
+      onDisk.resolve();
+      await recording;
+      expect([closed, money.costMicros]).toEqual([1, 70]);
+      expect(desk.last.map(([op]) => op)).toEqual(['settle', 'record']);
+    },
+  );
 
   it('that was not settled is not recorded', async () => {
     const { money, desk } = heldMoney(keyed);
