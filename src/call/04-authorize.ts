@@ -33,7 +33,7 @@ import { readAll } from './pump';
 
 const authorized = { authorized: true, sentBytes: null, json: undefined } as const;
 
-/** Refuses: authz.upstream_forbidden, authz.denied, guard.*, request.method_not_allowed, catalog.*, payload.too_large, request.body_incomplete. Nothing is owed. */
+/** Refuses: authz.upstream_forbidden, authz.denied, guard.*, request.method_not_allowed, catalog.*, payload.too_large, request.body_incomplete, request.body_encoding_invalid. Nothing is owed. */
 export function authorize(call: ResolvedCall): MaybePromise<Result<AuthorizedCall, Refusal>> {
   const { key, upstream } = call;
   if (!mayUse(key, upstream))

@@ -2,6 +2,7 @@
  * The types that grow: what is known of one call after each stage. A stage takes one and gives the next; nothing is optional twice.
  * Must never: carry a body, an opened secret outside `credentials`, or text for people. Called by every stage and by run-call.
  */
+import { requestBodyBytesMax } from '../base/limits';
 import type { ProbeGrant } from '../domain/capacity/operations';
 import type { Endpoint, Route, Upstream } from '../domain/catalog/upstream';
 import type { TargetUrl } from '../domain/egress/target-url';
@@ -71,10 +72,13 @@ export const bodyOf = ({ encoded, request }: CallRequest): ReadableStream | null
   encoded === null ? request.body : encoded.body;
 
 /** Why a body did not come to its end. */
-export const brokenBody = ({ encoded }: CallRequest): Refusal =>
-  encoded === null || encoded.fault === null
-    ? { code: 'request.body_incomplete' }
-    : { code: 'request.body_encoding_invalid', reason: encoded.fault };
+export function brokenBody({ encoded }: CallRequest): Refusal {
+  const fault = encoded?.fault ?? null;
+  if (fault === null) return { code: 'request.body_incomplete' };
+  return fault === 'too_large'
+    ? { code: 'payload.too_large', bytesMax: requestBodyBytesMax, what: 'body' }
+    : { code: 'request.body_encoding_invalid', reason: fault };
+}
 
 /** 02: somebody's call. */
 export interface IdentifiedCall extends CallRequest {

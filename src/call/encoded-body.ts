@@ -3,13 +3,13 @@
  * Promises: nothing is read before somebody reads `body`; bounded memory; a body that does not decode breaks, and `fault` says why: it
  * never ends as if it were whole. Must never: be made for a body that names no coding. Called by stages 01, 04 and 08.
  */
-import { bodyExpansionMax, pumpChunkBytes } from '../base/limits';
+import { bodyExpansionMax, pumpChunkBytes, requestBodyBytesMax } from '../base/limits';
 import type { BodyFault } from '../domain/refusal';
 import { Base64Decoder, type BodyCoding } from '../domain/relay/body-coding';
 
 export class EncodedBody {
-  /** Why the body could not be decoded; null: it could, so far. */
-  fault: BodyFault | null = null;
+  /** Why the body could not be decoded; `too_large`: as it came, before it is decoded; null: it could, so far. */
+  fault: BodyFault | 'too_large' | null = null;
   readonly #source: ReadableStream;
   readonly #coding: BodyCoding;
   #decoded: ReadableStream | null = null;
@@ -52,7 +52,7 @@ export class EncodedBody {
     }
   }
 
-  #fail(fault: BodyFault): never {
+  #fail(fault: BodyFault | 'too_large'): never {
     this.fault ??= fault;
     throw new Error(fault);
   }
@@ -65,6 +65,8 @@ export class EncodedBody {
         const { value, done } = await reader.read(new Uint8Array(pumpChunkBytes));
         if (done) return;
         this.#encodedBytes += value.length;
+        // White space in base64 decodes to nothing, for ever.
+        if (this.#encodedBytes > requestBodyBytesMax) this.#fail('too_large');
         yield value;
       }
     } finally {

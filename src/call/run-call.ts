@@ -27,13 +27,7 @@ import { isPumped, type RelayPorts, relay } from './08-relay';
 import { settle } from './09-settle';
 import { evidence } from './10-evidence';
 import { finalize, isFollowed } from './11-finalize';
-import {
-  type Child,
-  type Failed,
-  type Overflow,
-  type OverflowPorts,
-  overflow,
-} from './branch-overflow';
+import { type Child, type Overflow, type OverflowPorts, overflow } from './branch-overflow';
 import { replay } from './branch-replay';
 import { mayBeBurst, resend } from './branch-resend';
 import type {
@@ -214,7 +208,7 @@ class CallLife {
     if (trigger === null || call.catalog?.hasRoute !== true) return this.refuse(refusal);
     // Released before the child's hold is placed; nothing was sent.
     this.#money?.abandon(refusal.code, false);
-    return overflow(call, this.#failed(trigger), this.#services, this.#background).then((child) => {
+    return this.#overflow(call, trigger).then((child) => {
       if (child?.response == null) return this.refuse(this.#afterChild(refusal, child));
       this.#child = child;
       this.#custody.end({ outcome: 'answered', status: child.status, code: null });
@@ -233,9 +227,10 @@ class CallLife {
     return this.#elsewhere(call, catalog, signal, trigger);
   }
 
-  /** A call that was placed was counted. */
-  #failed(trigger: OverflowTrigger): Failed {
-    return { trigger, isCounted: this.#money !== null };
+  /** The child cycle of this call; one that was placed was counted. */
+  #overflow(call: AuthorizedCall, trigger: OverflowTrigger): Promise<Child | null> {
+    const isCounted = this.#money !== null;
+    return overflow(call, { trigger, isCounted }, this.#services, this.#background);
   }
 
   /** Our "no" when an aggregator that was asked did not serve the call either: that run has a row. */
@@ -251,7 +246,7 @@ class CallLife {
     signal: CapacitySignal,
     trigger: OverflowTrigger,
   ): Promise<Response> {
-    const child = await overflow(call, this.#failed(trigger), this.#services, this.#background);
+    const child = await this.#overflow(call, trigger);
     if (child === null) return this.answer(call);
     this.#pushChild(child);
     if (child.response !== null) return this.#instead(call, child.response, null);

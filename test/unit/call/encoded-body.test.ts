@@ -1,6 +1,6 @@
 /** A body that came encoded: how large it may become, who lets it go, and that nothing is read before somebody asks. */
 import { describe, expect, it } from 'vitest';
-import { bodyExpansionMax } from '../../../src/base/limits';
+import { bodyExpansionMax, requestBodyBytesMax } from '../../../src/base/limits';
 import { readBytes } from '../../../src/base/read-within';
 import { EncodedBody } from '../../../src/call/encoded-body';
 
@@ -71,6 +71,14 @@ describe('a body in base64', () => {
     await Promise.resolve();
     expect([encoded.fault, seen.pulls]).toEqual([null, 0]);
   });
+
+  it('of white space without end is cut at requestBodyBytesMax, though it decodes to nothing', async () => {
+    const space = new Uint8Array(1_000_000).fill(0x20);
+    const { body, seen } = source(Array(requestBodyBytesMax / space.length + 2).fill(space));
+    const encoded = new EncodedBody(body, ['base64']);
+    await expect(read(encoded.body)).rejects.toThrow();
+    expect([encoded.fault, seen.isLetGo]).toEqual(['too_large', true]);
+  }, 30_000);
 
   it('that is none breaks where it stops to be one, and its source is let go', async () => {
     const { body, seen } = source([
