@@ -2,7 +2,7 @@
  * `npm run build`: bundles src/worker.ts to dist/worker.js, the file that start, e2e, proofs and bench all run. esbuild bundles; vite's
  * minifier (oxc) makes it small: its names compress 2 % better.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -43,7 +43,9 @@ export async function bundleWorker(
   });
   const bytes = await minified(path, built.outputFiles[0]?.text ?? '');
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, bytes);
+  // Whole or not at all: what starts from it meanwhile (another test, a second `npm start`) must not read half of it.
+  await writeFile(`${path}.${process.pid}`, bytes);
+  await rename(`${path}.${process.pid}`, path);
   return { path, bytes: bytes.length, gzipBytes: gzipSync(bytes, { level: 9 }).byteLength };
 }
 

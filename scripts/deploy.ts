@@ -63,7 +63,7 @@ async function deployBundle(...flags: string[]): Promise<boolean> {
 async function deploy(): Promise<void> {
   const { databaseId, databaseName } = readWranglerConfig();
   checkConfiguration(databaseId);
-  if (tidy(false).length > 0) stop('The checks above failed; nothing was deployed.');
+  if ((await tidy(false)).length > 0) stop('The checks above failed; nothing was deployed.');
   if (!wrangler('d1', 'migrations', 'apply', databaseName, '--remote'))
     stop('The migrations did not apply; nothing was deployed.');
   if (!(await deployBundle()))

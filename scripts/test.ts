@@ -28,7 +28,7 @@ interface Report {
 
 const args = process.argv.slice(2);
 const startedAt = performance.now();
-const untidy = args.length === 0 ? tidy(false) : [];
+const untidy = args.length === 0 ? await tidy(false) : [];
 const report = '.weir/test-report.json';
 mkdirSync('.weir', { recursive: true });
 rmSync(report, { force: true });

@@ -1,5 +1,6 @@
 /** `npm run tidy`: types, format and lint, import rules, migrations in step with the schema. `--fix` writes what can be written. */
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { ownArguments } from './lib/arguments.ts';
 
@@ -19,22 +20,37 @@ const checks = (fix: boolean): readonly Check[] => [
   ['migrations match the schema', 'drizzle-kit', ['check']],
 ];
 
-/** Runs all checks; gives the names of those that failed. */
-export function tidy(fix: boolean): string[] {
+/** What a check printed, and whether it passed. */
+const run = ([, command, args]: Check): Promise<{ passed: boolean; output: string }> =>
+  new Promise((resolve) => {
+    execFile(command, args, { maxBuffer: Number.POSITIVE_INFINITY }, (failure, stdout, stderr) =>
+      resolve({
+        passed: failure === null,
+        output: `${stdout}${stderr}${failure?.code === 'ENOENT' ? failure.message : ''}`,
+      }),
+    );
+  });
+
+/** Runs all checks, one a core at a time (with `fix` one after the other: some write what others read); gives the names of those that failed. */
+export async function tidy(fix: boolean): Promise<string[]> {
+  const waiting = [...checks(fix)];
   const failed: string[] = [];
-  for (const [name, command, args] of checks(fix)) {
-    const run = spawnSync(command, args, { encoding: 'utf8' });
-    const passed = run.status === 0;
-    console.log(`  ${passed ? 'ok  ' : 'FAIL'}  ${name}`);
-    if (!passed) {
+  const worker = async (): Promise<void> => {
+    for (let check = waiting.shift(); check !== undefined; check = waiting.shift()) {
+      const [name] = check;
+      const { passed, output } = await run(check);
+      console.log(`  ${passed ? 'ok  ' : 'FAIL'}  ${name}`);
+      if (passed) continue;
       failed.push(name);
-      console.log(`${run.stdout}${run.stderr}`);
+      console.log(output);
     }
-  }
+  };
+  await Promise.all(Array.from({ length: fix ? 1 : availableParallelism() }, worker));
   return failed;
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const usage = 'npm run tidy [-- --fix]\n\n  --fix   writes what can be written';
-  process.exit(tidy(ownArguments({ usage, switches: ['fix'] }).isSet('fix')).length === 0 ? 0 : 1);
+  const failed = await tidy(ownArguments({ usage, switches: ['fix'] }).isSet('fix'));
+  process.exit(failed.length === 0 ? 0 : 1);
 }
