@@ -19,7 +19,7 @@ export async function dataKeyOf(
   const known = await store.dataKeys.newest(tenantId);
   if (!known.ok) return known;
   const key = known.value;
-  if (key !== null && vault.masterVersions.includes(key.masterVersion)) return ok(key);
+  if (key !== null && (await vault.opens(key))) return ok(key);
   return nextDataKey(call, tenantId, key);
 }
 

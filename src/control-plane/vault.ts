@@ -85,13 +85,12 @@ async function resealStep(
   limit: number,
 ): Promise<Result<z.output<typeof resealAnswer>, Refusal>> {
   const { dataKeys } = call.services.store;
-  const { masterVersions } = call.services.vault;
   const newest = await dataKeys.newest(tenantId);
   if (!newest.ok) return newest;
   if (newest.value === null) return ok({ resealed: 0, remaining: 0, unreadable: 0 });
   const unfinished = await dataKeys.sealedBefore(tenantId, newest.value.version, 1);
   if (!unfinished.ok) return unfinished;
-  const goesOn = unfinished.value.total > 0 && masterVersions.includes(newest.value.masterVersion);
+  const goesOn = unfinished.value.total > 0 && (await call.services.vault.opens(newest.value));
   const key = goesOn ? ok(newest.value) : await nextDataKey(call, tenantId, newest.value);
   if (!key.ok) return key;
   const old = await dataKeys.sealedBefore(tenantId, key.value.version, limit);

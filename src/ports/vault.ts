@@ -19,6 +19,8 @@ export interface SealedSecret {
 export interface Vault {
   /** Opens one secret; `secret.not_found` when the row does not authenticate or its master key is gone. Pure CPU: no store is asked. */
   open(secret: SealedSecret): Promise<Result<string, Refusal>>;
+  /** Whether a data key opens: its master key is configured, and is the one that wrapped it, not another one of the same version. */
+  opens(key: WrappedDataKey): Promise<boolean>;
   /** A new data key for a tenant, already wrapped under the newest master key. */
   newDataKey(tenantId: string, version: number): Promise<WrappedDataKey>;
   /** Seals `value` under a tenant's data key. */

@@ -66,6 +66,10 @@ export class AesVault implements Vault {
     return value === null ? err({ code: 'secret.not_found' }) : ok(decoder.decode(value));
   }
 
+  async opens(key: WrappedDataKey): Promise<boolean> {
+    return (await this.#dataKey(key)) !== null;
+  }
+
   async newDataKey(tenantId: string, version: number): Promise<WrappedDataKey> {
     const raw = crypto.getRandomValues(new Uint8Array(keyBytes));
     return this.#wrap({ tenantId, version }, raw);

@@ -254,18 +254,32 @@ describe('rotation of the master key', () => {
     expect(then.remaining).toBeGreaterThanOrEqual(3);
   });
 
-  it('that was lost takes old values with it, and no new ones: they are stored again', async () => {
-    const before = makeApi({ masterKeys: [master(3)] });
-    const of = await makeTenant(before);
-    const { id } = await before.made('POST', of.at('/secrets'), { name: 's', value: 'old' });
-    const after = makeApi({ masterKeys: [master(4)] });
-    expect((await opened(id, after)).ok).toBe(false);
-    const again = { name: 's', value: 'again' };
-    expect((await after.send('PUT', of.at(`/secrets/${id}`), { body: again })).status).toBe(200);
-    expect(await opened(id, after)).toEqual({ ok: true, value: 'again' });
-    const other = await after.made('POST', of.at('/secrets'), { name: 'other', value: 'new' });
-    expect(await opened(other.id, after)).toEqual({ ok: true, value: 'new' });
-  });
+  it.each([
+    ['another version', master(4)],
+    ['the same version', { version: 3, secret: master(4).secret }],
+  ])(
+    'that was lost and is followed by one of %s takes old values with it, and no new ones: they are stored again',
+    async (_, follower) => {
+      const before = makeApi({ masterKeys: [master(3)] });
+      const of = await makeTenant(before);
+      const { id } = await before.made('POST', of.at('/secrets'), { name: 's', value: 'old' });
+      const lost = await before.made('POST', of.at('/secrets'), { name: 'lost', value: 'old' });
+      const after = makeApi({ masterKeys: [follower] });
+      expect((await opened(id, after)).ok).toBe(false);
+      const again = { name: 's', value: 'again' };
+      expect((await after.send('PUT', of.at(`/secrets/${id}`), { body: again })).status).toBe(200);
+      expect(await opened(id, after)).toEqual({ ok: true, value: 'again' });
+      const other = await after.made('POST', of.at('/secrets'), { name: 'other', value: 'new' });
+      expect(await opened(other.id, after)).toEqual({ ok: true, value: 'new' });
+      const step = await after.made('POST', `/tenants/${of.id}/data-key/rotate`, {});
+      expect(step).toEqual({ resealed: 0, remaining: 1, unreadable: 1 });
+      expect(await after.send('DELETE', of.at(`/secrets/${lost.id}`))).toMatchObject({
+        status: 204,
+      });
+      const whole = await after.made('POST', `/tenants/${of.id}/data-key/rotate`, {});
+      expect(whole).toEqual({ resealed: 2, remaining: 0, unreadable: 0 });
+    },
+  );
 
   it('is not undone by an isolate that does not have the new one yet: it waits', async () => {
     const ahead = makeApi({ masterKeys: [master(7), master(8)] });
