@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bring, faultLine } from '../../scripts/lib/catalog/main.ts';
 import {
@@ -623,6 +624,21 @@ describe('applying', () => {
       'DELETE FROM catalog_providers',
       'INSERT INTO catalog_state',
     ]);
+  });
+
+  it('raises the version above every one that there was, also after the database was set back', () => {
+    const database = new DatabaseSync(':memory:');
+    database.exec('create table catalog_state (id integer primary key, version, applied_at)');
+    const wanted = rowsOf(files(head + row));
+    const nothing: CatalogRows = { providers: new Map(), endpoints: new Map() };
+    const appliedAt = (nowMs: number) => {
+      const [raise] = statementsFor(changesBetween(nothing, wanted), wanted, nowMs).slice(-1);
+      if (raise !== undefined) database.exec(literalSql(raise));
+      return database.prepare('select version from catalog_state').get()?.version;
+    };
+    expect([appliedAt(1_000), appliedAt(1_000), appliedAt(900)]).toEqual([1_000, 1_001, 1_002]);
+    database.exec('update catalog_state set version = 1000');
+    expect(appliedAt(5_000)).toBe(5_000);
   });
 
   it('as a file of SQL spells every value, quotes and question marks included', () => {

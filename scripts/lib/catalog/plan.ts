@@ -68,7 +68,10 @@ export function changesBetween(stored: CatalogRows, wanted: CatalogRows): readon
   ];
 }
 
-/** Makes the stored rows the wanted ones and raises the version; empty when they are. `nowMs` is epoch milliseconds. */
+/**
+ * Makes the stored rows the wanted ones and raises the version, at least to `nowMs` (epoch milliseconds): a database that was set back must
+ * not come to a version again that isolates know with other rows. Empty when nothing differs.
+ */
 export function statementsFor(
   changes: readonly CatalogChange[],
   wanted: CatalogRows,
@@ -87,8 +90,8 @@ export function statementsFor(
       params: [id],
     })),
     {
-      sql: 'INSERT INTO catalog_state (id, version, applied_at) VALUES (1, 1, ?) ON CONFLICT (id) DO UPDATE SET version = version + 1, applied_at = excluded.applied_at',
-      params: [nowMs],
+      sql: 'INSERT INTO catalog_state (id, version, applied_at) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE SET version = max(version + 1, excluded.version), applied_at = excluded.applied_at',
+      params: [nowMs, nowMs],
     },
   ];
 }

@@ -160,21 +160,22 @@ export class OverflowStore {
       eq(overflowRoutes.endpointId, endpointId),
       eq(overflowRoutes.aggregator, aggregator),
     );
-    const raise = { version: sql`${overflowState.version} + 1` };
+    const raise = { version: sql`max(${overflowState.version} + 1, ${nowMs})` };
     await this.#db.batch([
       this.#db.update(overflowRoutes).set(values).where(one),
       this.#db
         .insert(overflowState)
-        .values({ id: 1, version: 1, syncedAt: nowMs })
+        .values({ id: 1, version: nowMs, syncedAt: nowMs })
         .onConflictDoUpdate({ target: overflowState.id, set: raise }),
     ]);
   }
 
+  /** At least to the time: a database that was set back must not come to a version again that isolates know with other routes. */
   #raise(isChanged: boolean, nowMs: number): D1PreparedStatement {
     return this.#d1
       .prepare(
-        `insert into overflow_state (id, version, synced_at) values (1, ?1, ?2)
-         on conflict (id) do update set version = version + ?1, synced_at = ?2`,
+        `insert into overflow_state (id, version, synced_at) values (1, iif(?1, ?2, 0), ?2)
+         on conflict (id) do update set version = iif(?1, max(version + 1, ?2), version), synced_at = ?2`,
       )
       .bind(isChanged ? 1 : 0, nowMs);
   }

@@ -18,6 +18,9 @@ import { ledgers } from '../schema-ledger';
 
 export type Db = DrizzleD1Database<Record<string, never>>;
 
+/** D1's own time, epoch milliseconds. */
+const nowInD1 = sql`cast(unixepoch('subsec') * 1000 as integer)`;
+
 /** Columns that stand last in a unique index, and the wire field that they are. */
 const uniqueFields: Readonly<Record<string, string>> = {
   name: 'name',
@@ -26,12 +29,14 @@ const uniqueFields: Readonly<Record<string, string>> = {
 };
 
 /**
- * Raises the tenant's `config_version`; goes into the same batch as the write that it announces.
+ * Raises the tenant's `config_version`; goes into the same batch as the write that it announces. At
+ * least to the time, milliseconds: a database that was set back must not count up to a version
+ * again under which isolates hold other rows, such as a key that has been revoked once more.
  */
 export const raise = (db: Db, tenantId: string) =>
   db
     .update(tenants)
-    .set({ configVersion: sql`${tenants.configVersion} + 1` })
+    .set({ configVersion: sql`max(${tenants.configVersion} + 1, ${nowInD1})` })
     .where(eq(tenants.id, tenantId));
 
 /**
