@@ -50,14 +50,19 @@ function reasonOf({ answer: { statusText }, credentials: { masks } }: EvidencedC
   return headerHit(statusText, masks) ? maskValue(statusText, masks) : statusText;
 }
 
-/** Their status, our body; a wait that they asked for stays, so that a client still backs off. */
+/** What their status needs beside our body: a client still backs off, and a 401 names its scheme (RFC 9110 section 11.6.1). */
+const keptWhenWithheld = ['retry-after', 'www-authenticate'] as const;
+
+/** Their status, our body. */
 function withheldAnswer(call: EvidencedCall): Response {
   const { answer, status } = call;
   const refusal: Refusal = { code: 'response.redacted', upstreamStatus: status };
   const out = problemResponse(refusal, { callId: call.id, status });
-  const wait = answer.headers.get('retry-after');
-  if (wait !== null && maskValue(wait, call.credentials.masks) === wait)
-    out.headers.set('retry-after', wait);
+  for (const name of keptWhenWithheld) {
+    const value = answer.headers.get(name);
+    if (value !== null && maskValue(value, call.credentials.masks) === value)
+      out.headers.set(name, value);
+  }
   return out;
 }
 

@@ -16,6 +16,23 @@ const everyHeaders = new Headers({
   [weirHeaders.errorSource]: 'gateway',
 });
 
+const challenge = 'Bearer realm="weir"';
+const challengeOfBadKey = `${challenge}, error="invalid_token"`;
+
+/**
+ * RFC 9110 section 11.6.1: a 401 names a scheme; RFC 6750 section 3.1: the code only for a key that was sent and does not count. The realm
+ * tells our challenge from a vendor's. Basic is accepted and not offered: a browser that is asked keeps the key, and sends it with what any
+ * page makes it fetch from here.
+ */
+const challenges: Record<Extract<Refusal, { code: 'auth.failed' }>['reason'], string> = {
+  missing: challenge,
+  malformed: challengeOfBadKey,
+  unknown: challengeOfBadKey,
+  expired: challengeOfBadKey,
+  revoked: challengeOfBadKey,
+  secret_denied: challenge,
+};
+
 /** What a refusal answers with; `status` overrides the table only for `response.redacted`, which keeps the upstream's. */
 export function problemResponse(
   refusal: Refusal,
@@ -31,6 +48,7 @@ export function problemResponse(
   if (retryAfterS !== undefined) headers.set('retry-after', String(retryAfterS));
   if (refusal.code === 'request.method_not_allowed')
     headers.set('allow', refusal.allowed.join(', '));
+  if (refusal.code === 'auth.failed') headers.set('www-authenticate', challenges[refusal.reason]);
   return response;
 }
 

@@ -4,7 +4,8 @@
  * ../wire.ts.
  */
 import { holds, same } from '../../support/proof.ts';
-import { arrives, type Call, refused, relay, type Stand, type WireRow } from './stand.ts';
+import { headerOf } from '../../support/raw-client.ts';
+import { arrives, type Call, refused, relay, type Stand, send, type WireRow } from './stand.ts';
 
 const ws = [
   'Connection: Upgrade',
@@ -214,8 +215,10 @@ export const keyRows: readonly WireRow[] = [
   {
     n: 118,
     kind: 'refusal',
-    title: 'No key, a made-up key and a revoked key are one 401 each, before any upstream',
-    why: 'digest B6 auth.failed',
+    title:
+      'No key, a made-up key and a revoked key are one 401 each, with a Bearer challenge of realm ' +
+      'weir, before any upstream',
+    why: 'digest B6 auth.failed; RFC 9110 11.6.1',
     run: async (stand) => {
       const { tenant } = stand;
       const target = `${stand.plain.path}/k`;
@@ -225,6 +228,13 @@ export const keyRows: readonly WireRow[] = [
       for (const key of [null, madeUp, gone.token])
         await refused(stand, { target, key }, 401, 'auth.failed');
       await refused(stand, { target, key: null, headers: [bearer('sk-own')] }, 401, 'auth.failed');
+      for (const [key, challenge] of [
+        [null, 'Bearer realm="weir"'],
+        [madeUp, 'Bearer realm="weir", error="invalid_token"'],
+      ] as const) {
+        const { answer } = await send(stand, { target, key });
+        same(headerOf(answer.lines, 'www-authenticate'), challenge, 'the challenge');
+      }
     },
   },
 ];

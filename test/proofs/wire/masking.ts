@@ -224,7 +224,7 @@ export const maskingRows: readonly WireRow[] = [
     kind: 'change',
     title:
       'A body from status 300 on that cannot be read safely is replaced by a problem of ours ' +
-      'with its status and Retry-After: unknown coding, broken coding, above 8 MiB',
+      'with its status, Retry-After and WWW-Authenticate: unknown coding, broken coding, above 8 MiB',
     why: 'digest A5: the body cannot be decoded → response_redacted',
     run: async (stand) => {
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: weird'], 'abc'), 400);
@@ -233,6 +233,10 @@ export const maskingRows: readonly WireRow[] = [
       withheld(waits, 429);
       same(headerOf(waits.lines, 'retry-after'), '7', 'Retry-After');
       same(headerOf(waits.lines, 'set-cookie'), null, 'other headers of theirs');
+      const asks = ['Content-Encoding: weird', 'WWW-Authenticate: Basic realm="v"'];
+      const asked = await answerTo(stand, '401 Who', asks, 'abc');
+      withheld(asked, 401);
+      same(headerOf(asked.lines, 'www-authenticate'), 'Basic realm="v"', 'the challenge');
       withheld(await answerTo(stand, '500 Oops', [], Buffer.alloc(8 * 1024 * 1024 + 1, 'x')), 500);
       const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
       withheld(await answerTo(stand, '400 Bad', ['Content-Encoding: gzip'], bomb), 400);

@@ -62,11 +62,22 @@ describe('the answer', () => {
     expect(final({ answer, credentials: injected }).statusText).toBe('bad ***');
   });
 
-  it('whose wait shows the secret is withheld without it', () => {
-    const headers = { 'retry-after': secret };
-    const answer = new Response('x', { status: 429, headers });
-    const out = final({ answer, body: null, redacted: true, credentials: injected });
-    expect(out.headers.get('retry-after')).toBeNull();
+  it.each(['retry-after', 'www-authenticate'])(
+    'whose %s shows the secret is withheld without it',
+    (name) => {
+      const answer = new Response('x', { status: 429, headers: { [name]: secret } });
+      const out = final({ answer, body: null, redacted: true, credentials: injected });
+      expect(out.headers.get(name)).toBeNull();
+    },
+  );
+
+  it('that is withheld with a 401 keeps the challenge of its vendor and gets none of ours', () => {
+    const challenge = 'Bearer realm="vendor"';
+    const withheld = (headers: HeadersInit) =>
+      final({ answer: new Response('x', { status: 401, headers }), body: null, redacted: true });
+    const named = withheld({ 'www-authenticate': challenge });
+    expect([named.status, named.headers.get('www-authenticate')]).toEqual([401, challenge]);
+    expect(withheld({}).headers.get('www-authenticate')).toBeNull();
   });
 
   it('says what it cost where that is known, and nothing of it elsewhere', () => {

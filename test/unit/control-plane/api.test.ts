@@ -106,6 +106,7 @@ describe('every operation', () => {
           status: 401,
           body: { type: 'urn:weir:problem:auth.failed' },
         });
+        expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm="weir"/);
       }
     },
   );

@@ -266,6 +266,27 @@ describe('a refusal', () => {
     expect([plain.has('retry-after'), plain.has('x-weir-call-id')]).toEqual([false, false]);
   });
 
+  it.each([
+    ['missing', 'Bearer realm="weir"'],
+    ['malformed', 'Bearer realm="weir", error="invalid_token"'],
+    ['unknown', 'Bearer realm="weir", error="invalid_token"'],
+    ['expired', 'Bearer realm="weir", error="invalid_token"'],
+    ['revoked', 'Bearer realm="weir", error="invalid_token"'],
+    ['secret_denied', 'Bearer realm="weir"'],
+  ] as const)('of a key that is %s challenges: %s', (reason, challenge) => {
+    const { headers } = problemResponse({ code: 'auth.failed', reason });
+    expect(headers.get('www-authenticate')).toBe(challenge);
+  });
+
+  it('is a 401 for one code only, and no other one challenges', () => {
+    const codes = Object.keys(refusalTable) as RefusalCode[];
+    expect(codes.filter((code) => refusalTable[code].status === 401)).toEqual(['auth.failed']);
+    const challenging = examples.filter(([r]) =>
+      problemResponse(r).headers.has('www-authenticate'),
+    );
+    expect(challenging).toEqual([]);
+  });
+
   it('of the catalog, of money or of idempotency has an example here', () => {
     const shown = new Set<RefusalCode>(examples.map(([refusal]) => refusal.code));
     const ours = Object.keys(refusalTable).filter((code) =>
