@@ -128,16 +128,14 @@ async function create(call: Call, body: z.output<typeof denyRuleBody>) {
   const { nowMs } = call.facts;
   const given = await judged(call, body);
   if (!given.ok) return given;
-  const count = await denyRules.count(call.tenantId);
-  if (!count.ok) return count;
-  if (count.value >= denyRulesPerTenantMax) {
+  const times = { createdAt: nowMs, updatedAt: nowMs };
+  const row = { id: newId('den', nowMs), tenantId: call.tenantId, ...given.value, ...times };
+  const made = await denyRules.insertBelow(row, denyRulesPerTenantMax);
+  if (!made.ok) return made;
+  if (!made.value) {
     const message = `the tenant has its ${denyRulesPerTenantMax} deny rules`;
     return err(invalid({ path: '', message }));
   }
-  const times = { createdAt: nowMs, updatedAt: nowMs };
-  const row = { id: newId('den', nowMs), tenantId: call.tenantId, ...given.value, ...times };
-  const made = await denyRules.insert(row);
-  if (!made.ok) return made;
   call.wrote(call.tenantId);
   return ok(toWire(row));
 }

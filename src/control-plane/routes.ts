@@ -143,8 +143,12 @@ async function create(call: Call, body: z.output<typeof newRouteBody>) {
     createdAt: nowMs,
     updatedAt: nowMs,
   };
-  const made = await call.services.store.routes.insert(row);
+  const made = await call.services.store.routes.insertBelow(row, routesPerUpstreamMax);
   if (!made.ok) return made;
+  if (!made.value) {
+    const message = `may have at most ${routesPerUpstreamMax} routes`;
+    return err(invalid({ path: 'upstream_id', message }));
+  }
   call.wrote(call.tenantId);
   return ok(toWire(row));
 }
@@ -180,17 +184,12 @@ function judged(body: z.output<typeof routeBody>): Result<Given, Refusal> {
   });
 }
 
-/** Whether a new route may go under that upstream: it is the tenant's and not full. */
+/** Whether that upstream is the tenant's. */
 async function knownUpstream(call: Call, upstreamId: string): Promise<Result<void, Refusal>> {
-  const { upstreams, routes } = call.services.store;
-  const path = 'upstream_id';
-  const upstream = await upstreams.get(call.tenantId, upstreamId);
-  if (!upstream.ok) {
-    const unknown = upstream.error.code === 'resource.not_found';
-    return unknown ? err(invalid({ path, message: 'names no upstream of yours' })) : upstream;
-  }
-  const count = await routes.count(call.tenantId, upstreamId);
-  if (!count.ok) return count;
-  if (count.value < routesPerUpstreamMax) return ok(undefined);
-  return err(invalid({ path, message: `may have at most ${routesPerUpstreamMax} routes` }));
+  const upstream = await call.services.store.upstreams.get(call.tenantId, upstreamId);
+  if (upstream.ok) return ok(undefined);
+  const unknown = upstream.error.code === 'resource.not_found';
+  return unknown
+    ? err(invalid({ path: 'upstream_id', message: 'names no upstream of yours' }))
+    : upstream;
 }

@@ -176,13 +176,15 @@ export interface UpstreamStore extends Collection<UpstreamRecord> {
   visibleIds(chain: readonly string[], ids: readonly string[]): Stored<readonly string[]>;
 }
 
-export interface RouteStore extends Omit<Collection<RouteRecord>, 'list'> {
+export interface RouteStore extends Omit<Collection<RouteRecord>, 'insert' | 'list'> {
   list(tenantId: string, page: Page, upstreamId: string | null): Stored<readonly RouteRecord[]>;
-  count(tenantId: string, upstreamId: string): Stored<number>;
+  /** False, and nothing is written: the upstream has `routesMax` routes. */
+  insertBelow(row: RouteRecord, routesMax: number): Stored<boolean>;
 }
 
-export interface DenyRuleStore extends Collection<DenyRuleRecord> {
-  count(tenantId: string): Stored<number>;
+export interface DenyRuleStore extends Omit<Collection<DenyRuleRecord>, 'insert'> {
+  /** False, and nothing is written: the tenant has `rulesMax` rules. */
+  insertBelow(row: DenyRuleRecord, rulesMax: number): Stored<boolean>;
 }
 
 export interface ProjectStore extends Collection<ProjectRecord> {

@@ -85,9 +85,11 @@ describe('a route', () => {
     expect(refused).toMatchObject({ status: 400, body: { errors } });
   });
 
-  it('is one of a bounded number', async () => {
+  it('is one of a bounded number, however many ask at the same time', async () => {
     const id = (await post(upstreamFields(unique()))).body.id;
-    const rows = JSON.stringify(Array.from({ length: routesPerUpstreamMax }, (_, i) => `rte_${i}`));
+    const rows = JSON.stringify(
+      Array.from({ length: routesPerUpstreamMax - 1 }, (_, i) => `rte_${i}`),
+    );
     await db
       .prepare(
         `insert into routes (id, tenant_id, upstream_id, methods, path, created_at, updated_at)
@@ -95,10 +97,18 @@ describe('a route', () => {
       )
       .bind(tenant.id, id, rows)
       .run();
-    expect(await route({ upstream_id: id })).toMatchObject({
-      status: 400,
-      body: { errors: [{ path: 'upstream_id' }] },
-    });
+    const paths = Array.from({ length: 8 }, (_, i) => `/at-once-${i}`);
+    const answers = await Promise.all(paths.map((path) => route({ upstream_id: id, path })));
+    const [made, ...more] = answers.filter(({ status }) => status === 201);
+    expect(more).toEqual([]);
+    for (const answer of answers)
+      if (answer !== made)
+        expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'upstream_id' }] } });
+    const own = { key: tenant.token };
+    expect((await api.send('GET', `/routes/${made?.body.id}`, own)).body).toEqual(made?.body);
+    const slots = 'select route_id from route_slots where upstream_id = ?';
+    const { results } = await db.prepare(slots).bind(id).all();
+    expect(results).toEqual([{ route_id: made?.body.id }]);
   });
 });
 
@@ -135,10 +145,10 @@ describe('a deny rule', () => {
     expect(await rule(fields)).toMatchObject({ status: 400, body: { errors: [{ path }] } });
   });
 
-  it('is one of a bounded number', async () => {
+  it('is one of a bounded number, however many ask at the same time', async () => {
     const full = await makeTenant(api);
     const rows = JSON.stringify(
-      Array.from({ length: denyRulesPerTenantMax }, (_, i) => `den_full_${i}`),
+      Array.from({ length: denyRulesPerTenantMax - 1 }, (_, i) => `den_full_${i}`),
     );
     await db
       .prepare(
@@ -146,8 +156,13 @@ describe('a deny rule', () => {
       )
       .bind(full.id, rows)
       .run();
-    expect((await api.send('POST', full.at('/deny-rules'), { body: { path: '/x' } })).status).toBe(
-      400,
+    const body = { path: '/x', note: null };
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => api.send('POST', full.at('/deny-rules'), { body })),
     );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(400)]);
+    const made = answers.find(({ status }) => status === 201)?.body;
+    const read = await api.send('GET', full.at(`/deny-rules/${made.id}`));
+    expect(read.body).toEqual(made);
   });
 });

@@ -1,9 +1,8 @@
 /** Deny rules in D1. Called by `store.ts`. */
-import { and, count, eq } from 'drizzle-orm';
-import { ok } from '../../../base/result';
+import { and, eq } from 'drizzle-orm';
 import type { DenyRuleStore } from '../../../ports/store';
 import { denyRules } from '../schema';
-import { behind, changed, type Db, done, one, raise, stored } from './statements';
+import { behind, changed, type Db, insertBelow, madeRoom, one, raise, stored } from './statements';
 
 /** The deny rules of one database. */
 export function denyRuleStore(db: Db): DenyRuleStore {
@@ -17,7 +16,10 @@ export function denyRuleStore(db: Db): DenyRuleStore {
         db.select().from(denyRules).where(scope).orderBy(denyRules.id).limit(page.limit),
       );
     },
-    insert: (row) => done(db.batch([db.insert(denyRules).values(row), raise(db, row.tenantId)])),
+    insertBelow(row, max) {
+      const write = insertBelow(db, denyRules, row, { scope: ofTenant(row.tenantId), max });
+      return madeRoom(db.batch([write, raise(db, row.tenantId)]));
+    },
     replace(row) {
       const { id, tenantId, createdAt, ...written } = row;
       const write = db
@@ -30,11 +32,6 @@ export function denyRuleStore(db: Db): DenyRuleStore {
     remove(tenantId, id) {
       const write = db.delete(denyRules).where(its(tenantId, id)).returning({ id: denyRules.id });
       return changed(db.batch([write, raise(db, tenantId)]));
-    },
-    async count(tenantId) {
-      const all = db.select({ total: count() }).from(denyRules).where(ofTenant(tenantId));
-      const row = await stored(all.get());
-      return row.ok ? ok(row.value?.total ?? 0) : row;
     },
   };
 }

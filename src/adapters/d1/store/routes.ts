@@ -3,11 +3,10 @@
  * one upstream never share path, priority and method; the slots' primary key decides, not a look
  * before the write. Called by `store.ts`.
  */
-import { and, count, eq, sql } from 'drizzle-orm';
-import { ok } from '../../../base/result';
+import { and, eq, sql } from 'drizzle-orm';
 import type { RouteRecord, RouteStore } from '../../../ports/store';
 import { routeSlots, routes } from '../schema';
-import { behind, changed, type Db, done, one, raise, stored } from './statements';
+import { behind, changed, type Db, insertBelow, madeRoom, one, raise, stored } from './statements';
 
 /** The routes of one database. */
 export function routeStore(db: Db): RouteStore {
@@ -20,9 +19,11 @@ export function routeStore(db: Db): RouteStore {
       const scope = and(eq(routes.tenantId, tenantId), of, behind(routes.id, page));
       return stored(db.select().from(routes).where(scope).orderBy(routes.id).limit(page.limit));
     },
-    insert(row) {
-      const write = db.insert(routes).values(row);
-      return done(db.batch([write, slotRows(db, row), raise(db, row.tenantId)]));
+    insertBelow(row, max) {
+      const { tenantId, upstreamId } = row;
+      const scope = sql`${eq(routes.tenantId, tenantId)} and ${eq(routes.upstreamId, upstreamId)}`;
+      const write = insertBelow(db, routes, row, { scope, max });
+      return madeRoom(db.batch([write, slotRows(db, row), raise(db, tenantId)]));
     },
     replace(row) {
       const { id, tenantId, upstreamId, createdAt, ...written } = row;
@@ -40,16 +41,12 @@ export function routeStore(db: Db): RouteStore {
       const write = db.delete(routes).where(its(tenantId, id)).returning({ id: routes.id });
       return changed(db.batch([write, raise(db, tenantId)]));
     },
-    async count(tenantId, upstreamId) {
-      const scope = and(eq(routes.tenantId, tenantId), eq(routes.upstreamId, upstreamId));
-      const row = await stored(db.select({ total: count() }).from(routes).where(scope).get());
-      return row.ok ? ok(row.value?.total ?? 0) : row;
-    },
   };
 }
 
-/** The columns are the table's, in its order. */
+/** The columns are the table's, in its order. A route that is not there has no slots. */
 const slotRows = (db: Db, row: RouteRecord) =>
   db.insert(routeSlots).select(sql`
     select ${row.upstreamId}, value, ${row.priority}, ${row.path}, ${row.tenantId}, ${row.id}
-    from json_each(${JSON.stringify(row.enabled ? row.methods : [])})`);
+    from json_each(${JSON.stringify(row.enabled ? row.methods : [])})
+    where exists (select 1 from ${routes} where ${routes.id} = ${row.id})`);

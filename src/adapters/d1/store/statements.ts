@@ -4,9 +4,9 @@
  * come out of its text. Must never: let a text of the database reach a caller. Called by the stores
  * of this folder.
  */
-import { eq, type SQL, sql } from 'drizzle-orm';
+import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { DrizzleD1Database } from 'drizzle-orm/d1';
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { AssertionError } from '../../../base/assert';
 import { configRetryMs } from '../../../base/limits';
 import { err, ok } from '../../../base/result';
@@ -55,6 +55,30 @@ export const knowCounting = (db: Db, tenantId: string, nowMs: number) =>
           where capped.tenant_id = own.id and capped.daily_call_cap is not null)`,
     )
     .onConflictDoNothing();
+
+/**
+ * Inserts a row while fewer than `max` rows are in `scope`, and returns whether it did: counted and written by one statement, so that
+ * requests at the same time do not pass the limit together.
+ */
+export const insertBelow = <T extends SQLiteTable>(
+  db: Db,
+  table: T,
+  row: T['$inferSelect'],
+  { scope, max }: { readonly scope: SQL; readonly max: number },
+) => {
+  const given: Readonly<Record<string, unknown>> = row;
+  // Every column of the table, in its order: drizzle names them all.
+  const values = Object.entries(getTableColumns(table)).map(([key, column]) =>
+    sql.param(given[key], column),
+  );
+  return db
+    .insert(table)
+    .select(
+      sql`select ${sql.join(values, sql`, `)}
+        where (select count(*) from ${table} where ${scope}) < ${max}`,
+    )
+    .returning({ made: sql`1` });
+};
 
 /** The rows behind a cursor. */
 export const behind = (id: SQLiteColumn, page: Page): SQL | undefined =>
@@ -110,6 +134,14 @@ export async function changed(
   const ran = await stored(work, heldBy);
   if (!ran.ok) return ran;
   return ran.value[0].length === 0 ? err({ code: 'resource.not_found' }) : ok(undefined);
+}
+
+/** A batch whose first statement is {@link insertBelow}: whether it found room. */
+export async function madeRoom(
+  work: PromiseLike<readonly [readonly unknown[], ...unknown[]]>,
+): Stored<boolean> {
+  const ran = await stored(work);
+  return ran.ok ? ok(ran.value[0].length > 0) : ran;
 }
 
 /**
