@@ -37,6 +37,8 @@ export const pumpChunkBytes = 64 * 1024;
 
 /** Shortest secret that is masked, characters: three occur by chance in any text, so masking them would garble it and hide nothing. */
 export const maskableSecretCharsMin = 4;
+/** Shortest text that is looked for in the NAMES of headers, characters: keys are longer, and no word that a name is made of must take it away. */
+export const maskableNameCharsMin = 16;
 /** Encodings of one another that the re-check undoes (percent in JSON in base64 …): an echo has one or two. */
 export const unwrapDepthMax = 4;
 /** Characters that one re-check decodes, all views together: it bounds CPU and memory; beyond it the body counts as unsafe. */

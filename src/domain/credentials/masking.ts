@@ -6,7 +6,12 @@
  * caller's cache, or say which secret it found. `prepareMask` is called when a secret is opened
  * (`adapters/vault`), the rest per answer by stages 08 and 10.
  */
-import { maskableSecretCharsMin, unwrapCharsMax, unwrapDepthMax } from '../../base/limits';
+import {
+  maskableNameCharsMin,
+  maskableSecretCharsMin,
+  unwrapCharsMax,
+  unwrapDepthMax,
+} from '../../base/limits';
 import {
   base64Decoded,
   base64Fragments,
@@ -26,6 +31,8 @@ export interface MaskedSecret {
   readonly fragments: readonly string[];
   /** The fewest strings of which one is in every text that has a spelling or a fragment. */
   readonly needles: readonly string[];
+  /** The same for the names of headers, which have no case: only what a name may hold, in lower case, `maskableNameCharsMin` long. */
+  readonly nameNeedles: readonly string[];
   /** False: too short to be replaced (`maskableSecretCharsMin`); a text that has it is unsafe. */
   readonly isMaskable: boolean;
 }
@@ -55,8 +62,21 @@ export function prepareMask(value: string): MaskedSecret {
   const fragments = isMaskable ? [...spelled].flatMap(base64Fragments) : [];
   const searched =
     isMaskable || value === '' ? [...spellings, ...fragments] : [value, ...spellings];
-  return { value, spellings, fragments, needles: fewest(searched), isMaskable };
+  const inNames = [...spellings, ...fragments].filter(
+    (text) => text.length >= maskableNameCharsMin && nameShape.test(text),
+  );
+  return {
+    value,
+    spellings,
+    fragments,
+    needles: fewest(searched),
+    nameNeedles: fewest(inNames.map((text) => text.toLowerCase())),
+    isMaskable,
+  };
 }
+
+/** RFC 9110 section 5.6.2: what the name of a header may hold. */
+const nameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Masks every secret in a text of an origin. */
 export function maskText(text: string, secrets: readonly MaskedSecret[]): Masking {
@@ -77,6 +97,11 @@ export function headerHit(joined: string, secrets: readonly MaskedSecret[]): boo
   if (!/[%\\&]/.test(joined) || secrets.length === 0) return false;
   const plain = normalise(joined);
   return plain !== joined && isShownBy(plain, secrets);
+}
+
+/** Whether a name of a header, or several with something between them, in lower case, has a secret. Names are not decoded. */
+export function nameHit(names: string, secrets: readonly MaskedSecret[]): boolean {
+  return secrets.some(({ nameNeedles }) => nameNeedles.some((needle) => names.includes(needle)));
 }
 
 /** One header value without the secrets; the whole of it is `***` where they cannot be cut out. */

@@ -7,7 +7,7 @@ import { holds, type Row, same } from '../../support/proof.ts';
 import { readAnswer } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
 import { callOf, freeKinds, type Kind, kinds, type Scene, search, send } from './scene.ts';
-import { spellings } from './spellings.ts';
+import { nameSpellings, spellings } from './spellings.ts';
 import { answerOf, echoPath, type Place } from './vendor.ts';
 
 const errorStatuses = [400, 401, 403, 404, 429, 500, 503];
@@ -27,6 +27,7 @@ export function echoRows(scene: Scene, short: boolean): readonly Row[] {
       bodies(scene, { kind, statuses: errors, share: short ? [i, 3] : [0, 1] }),
     ),
     ...kinds.map((kind) => headerEchoes(scene, kind, headers)),
+    nameRow(scene, short ? [200, 400] : headerStatuses),
     statusRow(scene, { name: 'reason phrases', statuses: [200, 302, 400, 500], place: 'reason' }),
     statusRow(scene, { name: 'trailers', statuses: [200, 400], place: 'trailer' }),
     textRow(scene, { name: 'bodies of redirects (3xx)', statuses: redirects, place: 'body' }),
@@ -143,6 +144,26 @@ function bodies(scene: Scene, { kind, statuses, share: [from, step] }: Bodies): 
 }
 
 const headerPlaces: readonly Place[] = ['header', 'location', 'cookie', 'challenge'];
+
+/** Names of headers have no case: what is searched for is the vendor's line. */
+function nameRow(scene: Scene, statuses: readonly number[]): Row {
+  return {
+    name: `names of answer headers in ${nameSpellings.length} spellings: no credential, ${statuses.join(' ')}`,
+    async run() {
+      const leaks: string[] = [];
+      for (const status of statuses)
+        for (const kind of kinds)
+          for (const [index, { name }] of nameSpellings.entries()) {
+            const bytes = await send(scene, callOf(kind, echoPath(status, index, 'name'), ''));
+            const lines = readAnswer(bytes, 'GET', 'fin').lines.map((line) => line.toLowerCase());
+            holds(lines.includes('x-other: untouched'), `${kind} ${status}: its neighbour stays`);
+            if (lines.some((line) => line.endsWith(': named')))
+              leaks.push(`${kind} ${status} ${name}`);
+          }
+      none(leaks);
+    },
+  };
+}
 
 /** Spellings that can stand in a header value. */
 const textual = [...spellings.entries()].filter(([, { text }]) => text).map(([index]) => index);

@@ -48,6 +48,22 @@ const base64At = (secret: string, offset: number, coding: BufferEncoding = 'base
     coding,
   );
 
+/** What can stand in the name of a header (RFC 9110 5.6.2): a key as it is, and base64 in the alphabet of URLs. */
+export const nameSpellings: readonly {
+  readonly name: string;
+  readonly write: (secret: string) => string;
+}[] = [
+  { name: 'as it is, or as base64url', write: (secret) => asName(secret) },
+  { name: 'in upper case', write: (secret) => asName(secret).toUpperCase() },
+  ...[0, 1, 2].map((offset) => ({
+    name: `inside base64url at ${offset}`,
+    write: (secret: string) => base64At(secret, offset, 'base64url'),
+  })),
+];
+
+const asName = (secret: string): string =>
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(secret) ? secret : Buffer.from(secret).toString('base64url');
+
 const packed = (name: string, coding: string, pack: (plain: Buffer) => Buffer): Spelling => ({
   name,
   coding,

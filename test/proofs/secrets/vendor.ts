@@ -6,13 +6,14 @@ import { createHash } from 'node:crypto';
 import type { Canary } from '../../support/leak-detector.ts';
 import { headerOf } from '../../support/raw-client.ts';
 import { type RecordedRequest, reply } from '../../support/recording-origin.ts';
-import { type Spelling, spellings } from './spellings.ts';
+import { nameSpellings, type Spelling, spellings } from './spellings.ts';
 
 /** Where an echo stands in an answer. */
 export const places = [
   'body',
   'chunked',
   'header',
+  'name',
   'location',
   'cookie',
   'challenge',
@@ -50,21 +51,24 @@ export function answerOf(request: RecordedRequest, vendor: Vendor): void {
   }
   const secret = canary.value;
   const place = asked[4] as Place;
+  const named = nameSpellings[Number(asked[3])]?.write ?? (() => 'none');
   const key = headerOf(request.lines, 'sec-websocket-key') ?? '';
-  socket.write(echo({ status: Number(asked[2]), place, spelling, secret, vendor, key }));
+  socket.write(echo({ status: Number(asked[2]), place, spelling, named, secret, vendor, key }));
 }
 
 interface Echo {
   readonly status: number;
   readonly place: Place;
   readonly spelling: Spelling;
+  /** What is written into a name. */
+  readonly named: (secret: string) => string;
   readonly secret: string;
   readonly vendor: Vendor;
   /** Sec-WebSocket-Key of the request. */
   readonly key: string;
 }
 
-function echo({ status, place, spelling, secret, vendor, key }: Echo): Buffer {
+function echo({ status, place, spelling, named, secret, vendor, key }: Echo): Buffer {
   const written = spelling.write(secret);
   const text = written.toString('latin1');
   const type = 'Content-Type: application/json';
@@ -77,6 +81,8 @@ function echo({ status, place, spelling, secret, vendor, key }: Echo): Buffer {
       return chunked(status, coded, written);
     case 'header':
       return plain(status, [`X-Echo: ${text}`, `X-Other: untouched`]);
+    case 'name':
+      return plain(status, [`X-${named(secret)}: named`, 'X-Other: untouched']);
     case 'location':
       return plain(status, [
         `Location: http://${vendor.elsewhere}/?key=${encodeURIComponent(secret)}&e=${text}`,

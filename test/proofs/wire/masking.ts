@@ -83,7 +83,7 @@ export const maskingRows: readonly WireRow[] = [
     kind: 'change',
     title:
       'An injected credential in an answer header or reason phrase becomes *** on every ' +
-      'status; the other lines stay',
+      'status; a line whose name shows it goes; the other lines stay',
     why: 'decisions section 5: masked on every status',
     run: async (stand) => {
       const told = `key=${stand.credential}`;
@@ -98,7 +98,7 @@ export const maskingRows: readonly WireRow[] = [
         const answer = await answerTo(
           stand,
           status,
-          [...lines, 'Set-Cookie: a=1', 'X-DUP: 1', 'X-DUP: 2'],
+          [...lines, `X-${stand.credential}: 1`, 'Set-Cookie: a=1', 'X-DUP: 1', 'X-DUP: 2'],
           'x',
         );
         const masked = [

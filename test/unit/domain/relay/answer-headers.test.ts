@@ -91,6 +91,25 @@ describe('an injected credential', () => {
     expect(headers.getSetCookie()).toEqual(['t=***; Path=/', 'a=1, b']);
   });
 
+  it.each([
+    ['as it is', secret],
+    ['in upper case', secret.toUpperCase()],
+    ['beside other text', `x-${secret}-y`],
+    ['as base64', btoa(secret).replace(/=+$/, '')],
+    ['inside base64', btoa(`{"k":"${secret}"}`).replace(/=+$/, '')],
+  ])('in a name, %s, takes the line away, and its neighbours stay', (_, name) => {
+    const pairs: [string, string][] = [
+      [name, '1'],
+      ['x-other', 'a=1'],
+    ];
+    expect([...cleaned(pairs, masks)]).toEqual([['x-other', 'a=1']]);
+  });
+
+  it('that is a word takes no name away that has it', () => {
+    const pairs: [string, string][] = [['content-type', 'text/html; a']];
+    expect([...cleaned(pairs, [prepareMask('content-type')])]).toEqual(pairs);
+  });
+
   it('in a header that goes anyway masks nothing else', () => {
     const pairs: [string, string][] = [
       ['x-weir-echo', secret],
