@@ -20,7 +20,7 @@ import {
   type EnvelopeRequest,
 } from '../domain/overflow/envelope';
 import { marksAfter, mayAsk } from '../domain/overflow/failure';
-import { type OverflowRoute, routeEstimate } from '../domain/overflow/routes';
+import { type OverflowRoute, routeEstimate, stillFits } from '../domain/overflow/routes';
 import { runThrough } from '../domain/overflow/run';
 import { shapeOf } from '../domain/overflow/shape';
 import { resultsAsked } from '../domain/pricing/estimate';
@@ -107,14 +107,15 @@ export async function overflow(
   const decision = decideOverflow({ ...facts, tenantAllows: call.tenant.allowsOverflow });
   if (!decision.go) return null;
   const context = { nowMs: ports.nowMs(), background };
-  const { id } = catalog.entry.endpoint;
-  const route = await routes.routeFor(id, context, (one) => isUsable(one, ports, context));
+  const { endpoint } = catalog.entry;
+  const mayUse = (one: OverflowRoute) => stillFits(one, endpoint) && isUsable(one, ports, context);
+  const route = await routes.routeFor(endpoint.id, context, mayUse);
   const aggregator = route === null ? null : aggregatorNamed(aggregators, route.aggregator);
   if (route === null || aggregator === null) return null;
   const key = ports.overflow.keyOf(aggregator);
   const envelope = envelopeOf(call, route, aggregator);
   if (envelope === null || key === null) return null;
-  const results = resultsAsked(catalog.entry.endpoint.cost, requestFacts(call, catalog, null));
+  const results = resultsAsked(endpoint.cost, requestFacts(call, catalog, null));
   const estimateMicros = routeEstimate(route, results);
   const terms = { route, aggregator, key, envelope, estimateMicros, isCounted };
   const run: Run = { call, catalog, ...terms, ports, background };

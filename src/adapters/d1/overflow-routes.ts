@@ -4,7 +4,7 @@
  * one is read before the answer, since only a call that has failed, or will, asks; while D1 does not answer the last good list serves for
  * `staleConfigMaxMs`; bounded. workerd trap: a promise of another request is never awaited. Implements ports/overflow.ts.
  */
-import { and, eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/d1';
 import { configRetryMs, staleConfigMaxMs } from '../../base/limits';
 import {
@@ -18,16 +18,17 @@ import type { OverflowRoute } from '../../domain/overflow/routes';
 import type { LookupContext } from '../../ports/catalog';
 import type { OverflowRoutes } from '../../ports/overflow';
 import { answered, type Report } from './answered';
-import { overflowRoutes, overflowState } from './schema-capacity';
+import { capacityPolicies, overflowRoutes, overflowState } from './schema-capacity';
 
 /** An enabled route and its stamp, epoch milliseconds. */
 export interface StampedRoute extends OverflowRoute {
   readonly verifiedAtMs: number;
 }
 
-/** The enabled routes as of one version. */
+/** The enabled routes as of one state of the routes and the policies. */
 export interface RouteList {
-  readonly version: number;
+  /** Another one: read the list again. */
+  readonly stamp: string;
   readonly routes: readonly StampedRoute[];
 }
 
@@ -41,10 +42,10 @@ export class OverflowRouteReader {
     this.#report = report;
   }
 
-  /** The version, 0 before the first sync. */
-  async version(): Promise<number | null> {
-    const rows = await answered(this.#state().all(), this.#report, 'overflow.read_failed');
-    return rows === null ? null : (rows[0]?.version ?? 0);
+  /** The version of the routes, which a write raises, and the barred providers, whom a person writes by hand. */
+  async stamp(): Promise<string | null> {
+    const rows = await answered(this.#state(), this.#report, 'overflow.read_failed');
+    return rows === null ? null : stampOf(rows);
   }
 
   async list(): Promise<RouteList | null> {
@@ -62,7 +63,7 @@ export class OverflowRouteReader {
           verifiedAtMs: overflowRoutes.lastVerifiedAt,
         })
         .from(overflowRoutes)
-        .where(and(eq(overflowRoutes.enabled, true)))
+        .where(and(eq(overflowRoutes.enabled, true), sql`${vendor} not in ${this.#barred()}`))
         .orderBy(overflowRoutes.endpointId, overflowRoutes.aggregator)
         .limit(overflowRoutesMax),
     ]);
@@ -72,25 +73,45 @@ export class OverflowRouteReader {
     const routes = rows.flatMap(({ priceMicros, verifiedAtMs, ...rest }) =>
       priceMicros === null || verifiedAtMs === null ? [] : [{ ...rest, priceMicros, verifiedAtMs }],
     );
-    return { version: state[0]?.version ?? 0, routes };
+    return { stamp: stampOf(state), routes };
   }
 
   #state() {
     return this.#db
-      .select({ version: overflowState.version })
+      .select({
+        version: overflowState.version,
+        barred: sql<string | null>`(select group_concat(provider, ' ') from ${this.#barred()})`,
+      })
       .from(overflowState)
       .where(eq(overflowState.id, 1));
   }
+
+  /** Providers that no aggregator may serve; a sync turns their routes off, a person need not wait for it. */
+  #barred() {
+    return this.#db
+      .select({ provider: capacityPolicies.provider })
+      .from(capacityPolicies)
+      .where(eq(capacityPolicies.overflowAllowed, false));
+  }
 }
 
-interface Held {
+/** The provider of a catalog id stands before its first point. */
+const vendor = sql`substr(${overflowRoutes.endpointId}, 1, instr(${overflowRoutes.endpointId}, '.') - 1)`;
+
+/** Before the first sync there is neither a state nor a route. */
+const stampOf = ([state]: readonly {
   readonly version: number;
+  readonly barred: string | null;
+}[]): string => (state === undefined ? '' : `${state.version} ${state.barred ?? ''}`);
+
+interface Held {
+  readonly stamp: string;
   readonly byEndpoint: ReadonlyMap<string, readonly StampedRoute[]>;
   readonly checkedAtMs: number;
 }
 
 export class D1OverflowRoutes implements OverflowRoutes {
-  readonly #reader: Pick<OverflowRouteReader, 'version' | 'list'>;
+  readonly #reader: Pick<OverflowRouteReader, 'stamp' | 'list'>;
   /** Aggregators with a key, the preferred one first. */
   readonly #usable: readonly string[];
   readonly #nowMs: () => number;
@@ -99,7 +120,7 @@ export class D1OverflowRoutes implements OverflowRoutes {
   #refreshingUntilMs = 0;
 
   constructor(options: {
-    reader: Pick<OverflowRouteReader, 'version' | 'list'>;
+    reader: Pick<OverflowRouteReader, 'stamp' | 'list'>;
     usable: readonly string[];
     nowMs: () => number;
   }) {
@@ -148,21 +169,21 @@ export class D1OverflowRoutes implements OverflowRoutes {
     background(this.#refresh(nowMs));
   }
 
-  /** Asks the version first: the list is read only when it is another one. Never rejects. */
+  /** Asks the stamp first: the list is read only when it is another one. Never rejects. */
   async #refresh(nowMs: number): Promise<void> {
     const held = this.#held;
-    const version = held === null ? null : await this.#reader.version();
-    if (held !== null && version === held.version) {
+    const stamp = held === null ? null : await this.#reader.stamp();
+    if (held !== null && stamp === held.stamp) {
       this.#held = { ...held, checkedAtMs: nowMs };
     } else {
-      const list = held === null || version !== null ? await this.#reader.list() : null;
+      const list = held === null || stamp !== null ? await this.#reader.list() : null;
       if (list === null) this.#failedAtMs = this.#nowMs();
       else this.#held = { ...this.#indexed(list), checkedAtMs: nowMs };
     }
     this.#refreshingUntilMs = 0;
   }
 
-  #indexed({ version, routes }: RouteList): Omit<Held, 'checkedAtMs'> {
+  #indexed({ stamp, routes }: RouteList): Omit<Held, 'checkedAtMs'> {
     const byEndpoint = new Map<string, StampedRoute[]>();
     for (const route of routes) {
       if (!this.#usable.includes(route.aggregator)) continue;
@@ -172,6 +193,6 @@ export class D1OverflowRoutes implements OverflowRoutes {
     }
     const rank = ({ aggregator }: StampedRoute): number => this.#usable.indexOf(aggregator);
     for (const list of byEndpoint.values()) list.sort((a, b) => rank(a) - rank(b));
-    return { version, byEndpoint };
+    return { stamp, byEndpoint };
   }
 }

@@ -1,7 +1,8 @@
 /**
  * Routes: which catalog endpoints can be served through which aggregator, derived from facts and never set by hand.
  * Promises: every "no" has one reason, the first that applies; an unknown price is never a cheap one; a stamp belongs to one spelling of
- * one operation; what a sync no longer finds is off. Pure. Called by `jobs/overflow-sync.ts`; the road reads the enabled rows.
+ * one operation; what a sync no longer finds is off. Pure. Called by `jobs/overflow-sync.ts`; the road reads the enabled rows, and holds
+ * each against its catalog row again.
  */
 import { assertNever } from '../../base/assert';
 import {
@@ -96,17 +97,28 @@ export type RouteEndpoint = Pick<
 export function routeNo(facts: RouteFacts): RouteNo | null {
   const { endpoint, candidate } = facts;
   if (endpoint === null) return 'endpoint_gone';
-  if (endpoint.tombstone !== null) return 'retired';
-  if (endpoint.platformAuth !== 'account') return 'not_platform';
-  if (!overflowMethods.has(endpoint.method)) return 'method';
-  // A task lives where it was submitted.
-  if (endpoint.task !== null || endpoint.taskId !== null) return 'task';
+  const no = kindNo(endpoint);
+  if (no !== null) return no;
   if (!facts.policyAllows) return 'policy';
   if (!facts.hasKey) return 'no_key';
   return priceNo(candidate, ourPrice(endpoint.cost)) ?? verificationNo(facts);
 }
 
-function priceNo(candidate: RouteCandidate, ours: OurPrice | null): RouteNo | null {
+/** Whether a route that a sync turned on still fits the catalog row as it is now: the row may have changed since. */
+export const stillFits = (route: OverflowRoute, endpoint: RouteEndpoint): boolean =>
+  kindNo(endpoint) === null && priceNo(route, ourPrice(endpoint.cost)) === null;
+
+function kindNo(endpoint: RouteEndpoint): RouteNo | null {
+  if (endpoint.tombstone !== null) return 'retired';
+  if (endpoint.platformAuth !== 'account') return 'not_platform';
+  if (!overflowMethods.has(endpoint.method)) return 'method';
+  // A task lives where it was submitted.
+  return endpoint.task !== null || endpoint.taskId !== null ? 'task' : null;
+}
+
+type Priced = Pick<RouteCandidate, 'priceMicros' | 'unit' | 'singleResult'>;
+
+function priceNo(candidate: Priced, ours: OurPrice | null): RouteNo | null {
   const { priceMicros, unit, singleResult } = candidate;
   if (priceMicros === null) return 'no_price';
   if (ours === null) return 'our_price_unknown';

@@ -185,13 +185,14 @@ describe('the day’s budget of an aggregator', () => {
   });
 });
 
+const perResult: Cost = {
+  kind: 'per_result',
+  prices: [{ when: [], perMillionMicros: 50_000_000 }],
+  results: 'results[*]',
+  reserve: { kind: 'request', in: 'query', at: 'limit', default: 10, max: 100 },
+};
+
 describe('what a run may cost', () => {
-  const perResult: Cost = {
-    kind: 'per_result',
-    prices: [{ when: [], perMillionMicros: 50_000_000 }],
-    results: 'results[*]',
-    reserve: { kind: 'request', in: 'query', at: 'limit', default: 10, max: 100 },
-  };
   const each = { unit: 'result', priceMicros: 90 } as const;
 
   it.each([
@@ -278,6 +279,18 @@ describe('nothing is sent', () => {
     ['for an answer that is the caller’s fault', { trigger: { ...broke, signal: null } }],
     ['for a 401', { trigger: { ...broke, status: 401 } }],
   ] as const)('%s', async (_, setting) => {
+    const { child, asked, desk } = await run(setting);
+    expect([child, asked, desk.places]).toEqual([null, [], []]);
+  });
+
+  it.each([
+    ['a price here that fell below a quarter of the route’s', { cost: perCall(22) }],
+    [
+      'no price of one call any more',
+      { cost: { ...perResult, reserve: { kind: 'fixed', units: 9 } } },
+    ],
+    ['a route that became too dear', { cost: perCall(70), route: { priceMicros: 281 } }],
+  ] as const)('by a route that the last sync turned on, with %s', async (_, setting) => {
     const { child, asked, desk } = await run(setting);
     expect([child, asked, desk.places]).toEqual([null, [], []]);
   });

@@ -8,7 +8,11 @@ import {
   type RouteList,
   type StampedRoute,
 } from '../../../../src/adapters/d1/overflow-routes';
-import { overflowRoutes, overflowState } from '../../../../src/adapters/d1/schema-capacity';
+import {
+  capacityPolicies,
+  overflowRoutes,
+  overflowState,
+} from '../../../../src/adapters/d1/schema-capacity';
 import { staleConfigMaxMs } from '../../../../src/base/limits';
 import {
   overflowRoutesMax,
@@ -36,9 +40,9 @@ const route = (parts: Partial<StampedRoute> = {}): StampedRoute => ({
 function world(list: RouteList | null, usable = ['orthogonal', 'monid']) {
   const state = { list, asked: [] as string[], nowMs: startMs, works: [] as Promise<unknown>[] };
   const reader = {
-    version: async () => {
-      state.asked.push('version');
-      return state.list?.version ?? null;
+    stamp: async () => {
+      state.asked.push('stamp');
+      return state.list?.stamp ?? null;
     },
     list: async () => {
       state.asked.push('list');
@@ -57,7 +61,7 @@ function world(list: RouteList | null, usable = ['orthogonal', 'monid']) {
 
 describe('a route', () => {
   it('is read once and then known without a query', async () => {
-    const { state, ask } = world({ version: 1, routes: [route()] });
+    const { state, ask } = world({ stamp: '1', routes: [route()] });
     expect(await ask()).toMatchObject({ aggregator: 'monid' });
     state.nowMs += overflowRoutesRefreshMs - 1;
     expect(ask()).toMatchObject({ aggregator: 'monid' });
@@ -65,15 +69,15 @@ describe('a route', () => {
     expect(state.asked).toEqual(['list']);
   });
 
-  it('is read again behind a call from half its life on, and only the version while nothing changed', async () => {
-    const { state, ask } = world({ version: 1, routes: [route()] });
+  it('is read again behind a call from half its life on, and only the stamp while nothing changed', async () => {
+    const { state, ask } = world({ stamp: '1', routes: [route()] });
     await ask();
     state.nowMs += overflowRoutesRefreshMs;
     expect(ask()).toMatchObject({ aggregator: 'monid' });
     expect(ask()).toMatchObject({ aggregator: 'monid' });
     await Promise.all(state.works);
-    expect(state.asked).toEqual(['list', 'version']);
-    state.list = { version: 2, routes: [] };
+    expect(state.asked).toEqual(['list', 'stamp']);
+    state.list = { stamp: '2', routes: [] };
     state.nowMs += overflowRoutesRefreshMs;
     expect(ask()).toMatchObject({ aggregator: 'monid' });
     await Promise.all(state.works);
@@ -81,15 +85,15 @@ describe('a route', () => {
   });
 
   it('that is a minute old is not used before it is read again', async () => {
-    const { state, ask } = world({ version: 1, routes: [route()] });
+    const { state, ask } = world({ stamp: '1', routes: [route()] });
     await ask();
-    state.list = { version: 2, routes: [] };
+    state.list = { stamp: '2', routes: [] };
     state.nowMs += overflowRoutesMsMax;
     expect(await ask()).toBeNull();
   });
 
   it('serves while D1 does not answer, for as long as configuration does', async () => {
-    const { state, ask } = world({ version: 1, routes: [route()] });
+    const { state, ask } = world({ stamp: '1', routes: [route()] });
     await ask();
     state.list = null;
     state.nowMs += overflowRoutesMsMax;
@@ -103,14 +107,14 @@ describe('a route', () => {
     expect(await ask()).toBeNull();
     expect(await ask()).toBeNull();
     expect(state.asked).toEqual(['list']);
-    state.list = { version: 1, routes: [route()] };
+    state.list = { stamp: '1', routes: [route()] };
     state.nowMs += overflowRoutesMsMax;
     expect(await ask()).toMatchObject({ aggregator: 'monid' });
   });
 
   it('of the preferred aggregator comes first, whatever their order', async () => {
     const both = [route(), route({ aggregator: 'orthogonal' })];
-    const { ask } = world({ version: 1, routes: both });
+    const { ask } = world({ stamp: '1', routes: both });
     expect(await ask()).toMatchObject({ aggregator: 'orthogonal' });
     expect(ask('vendor.search', ({ aggregator }) => aggregator !== 'orthogonal')).toMatchObject({
       aggregator: 'monid',
@@ -119,15 +123,15 @@ describe('a route', () => {
   });
 
   it('of an aggregator without a key is none', async () => {
-    expect(await world({ version: 1, routes: [route()] }, ['orthogonal']).ask()).toBeNull();
-    const { ask, state } = world({ version: 1, routes: [route()] }, []);
+    expect(await world({ stamp: '1', routes: [route()] }, ['orthogonal']).ask()).toBeNull();
+    const { ask, state } = world({ stamp: '1', routes: [route()] }, []);
     expect(ask()).toBeNull();
     expect(state.asked).toEqual([]);
   });
 
   it('whose verification is older than a week is none, whatever its row says', async () => {
     const verifiedAtMs = startMs - overflowVerifiedMsMax - 1;
-    expect(await world({ version: 1, routes: [route({ verifiedAtMs })] }).ask()).toBeNull();
+    expect(await world({ stamp: '1', routes: [route({ verifiedAtMs })] }).ask()).toBeNull();
   });
 });
 
@@ -148,13 +152,15 @@ describe('D1', () => {
 
   beforeEach(() =>
     DB.batch(
-      [db.delete(overflowRoutes), db.delete(overflowState)].map((q) => DB.prepare(q.toSQL().sql)),
+      [db.delete(overflowRoutes), db.delete(overflowState), db.delete(capacityPolicies)].map((q) =>
+        DB.prepare(q.toSQL().sql),
+      ),
     ),
   );
 
-  it('gives the enabled rows and their version', async () => {
+  it('gives the enabled rows and their stamp', async () => {
     const reader = new OverflowRouteReader(DB, () => undefined);
-    expect(await reader.version()).toBe(0);
+    expect(await reader.stamp()).toBe('');
     await db.insert(overflowState).values({ id: 1, version: 7, syncedAt: startMs });
     await db
       .insert(overflowRoutes)
@@ -163,8 +169,27 @@ describe('D1', () => {
         { ...stored, endpointId: 'vendor.off', enabled: false, disabledReason: 'ratio' },
         { ...stored, endpointId: 'vendor.unpriced', priceMicros: null },
       ]);
-    expect(await reader.list()).toEqual({ version: 7, routes: [route()] });
-    expect(await reader.version()).toBe(7);
+    expect(await reader.list()).toEqual({ stamp: '7 ', routes: [route()] });
+    expect(await reader.stamp()).toBe('7 ');
+  });
+
+  it('gives no row of a provider that a person has just barred, and another stamp', async () => {
+    const reader = new OverflowRouteReader(DB, () => undefined);
+    await db.insert(overflowState).values({ id: 1, version: 7, syncedAt: startMs });
+    await db
+      .insert(overflowRoutes)
+      .values([stored, { ...stored, endpointId: 'vendor2.search', vendor: 'vendor' }]);
+    const kind = { capacityType: 'prepaid', fundingMode: 'manual', source: 'api' } as const;
+    const policy = { provider: 'vendor', ...kind, overflowAllowed: true, createdAt: startMs };
+    await db.insert(capacityPolicies).values([policy, { ...policy, provider: 'vendor3' }]);
+    const before = await reader.list();
+    expect(before?.routes).toHaveLength(2);
+    expect(await reader.stamp()).toBe(before?.stamp);
+    await db.update(capacityPolicies).set({ overflowAllowed: false });
+    const after = await reader.list();
+    expect(after?.routes.map(({ endpointId }) => endpointId)).toEqual(['vendor2.search']);
+    expect(after?.stamp).not.toBe(before?.stamp);
+    expect(await reader.stamp()).toBe(after?.stamp);
   });
 
   it('gives no more than overflowRoutesMax of them', async () => {
