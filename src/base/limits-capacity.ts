@@ -82,6 +82,8 @@ export const collectorBodyBytesMax = 256 * 1024;
 export const collectorsTogetherMax = 4;
 /** A vendor's note, characters. */
 export const snapshotNoteCharsMax = 200;
+/** How long a balance reading is kept, milliseconds: a year can be compared with the one before it, by the month. */
+export const snapshotRetentionMs = 400 * 86_400_000;
 /** How long a sweep starts new balance calls, milliseconds: the platform ends an hourly Cron after 15 minutes. */
 export const sweepMsMax = 600_000;
 /** A sweep that did not end by then has died, milliseconds; a second one may start. */

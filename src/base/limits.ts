@@ -141,7 +141,7 @@ export const keeperTickMs = 100;
 export const custodyLatencyErrorMs = custodyArmMs + keeperTickMs;
 /** A call that has not armed itself this long after it was woken has no context left, milliseconds: far beyond any delay of an event loop. */
 export const callLapseMs = 3_000;
-/** Calls deleted by one run of the retention job. */
+/** Rows deleted by one run of a retention job: calls, or balance readings. */
 export const retentionDeleteMax = 5_000;
 
 // ── management ──

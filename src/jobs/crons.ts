@@ -4,10 +4,12 @@
  * Called by worker.ts.
  */
 import { report } from '../adapters/telemetry/report';
+import { snapshotRetentionMs } from '../base/limits-capacity';
 import type { Bindings } from '../env';
 import type { Background } from '../ports/config';
 import type { Wired } from '../wiring';
 import { expireCalls } from './expire-calls';
+import { expireSnapshots } from './expire-snapshots';
 import { copyJournals } from './journal';
 import { overflowWeekly } from './overflow-verify';
 import { isSchedule, type Schedule } from './schedules';
@@ -39,6 +41,7 @@ const crons: Readonly<Record<Schedule, readonly Job[]>> = {
         only: null,
         background,
       }),
+    (_, { DB }, { scheduledTime }) => expireSnapshots(DB, scheduledTime - snapshotRetentionMs),
   ],
   '23 4 * * 1': [
     ({ overflowPorts }, _, { scheduledTime, background }) =>

@@ -1,6 +1,6 @@
 /**
  * The D1 tables of the operator's vendor accounts: policies, readings, leases of scheduled work, routes through aggregators. No tenant's.
- * Promises: readings are append-only, policies are people's, `enabled` of a route is derived. Must never: hold a key or an amount of a
+ * Promises: readings are never changed, policies are people's, `enabled` of a route is derived. Must never: hold a key or an amount of a
  * tenant's money. Source of `d1-migrations/` beside schema.ts. Called by the D1 adapters only. Times are epoch milliseconds.
  */
 import {
@@ -36,7 +36,7 @@ export const capacityPolicies = sqliteTable('capacity_policies', {
   createdAt: integer('created_at').notNull(),
 });
 
-/** One reading of one account by one sweep. Append-only; a collector that failed is a row with `error`. */
+/** One reading of one account by one sweep. Never changed, deleted after `snapshotRetentionMs`; a collector that failed is a row with `error`. */
 export const capacitySnapshots = sqliteTable(
   'capacity_snapshots',
   {

@@ -46,7 +46,7 @@ afterEach(() => void vi.restoreAllMocks());
 describe('a Cron', () => {
   it.each([
     ['*/5 * * * *', ['delete from calls', 'update ledgers']],
-    ['7 * * * *', [`sweep ${scheduledTime}`]],
+    ['7 * * * *', ['delete from capac', `sweep ${scheduledTime}`]],
     ['* * * * *', ['tasks that are due']],
   ])('%s runs its own jobs and no other', async (cron, jobs) => {
     const { ran, fire } = world();
