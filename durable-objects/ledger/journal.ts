@@ -61,8 +61,8 @@ export class Journal {
     return this.#stateAt(this.baseSeq);
   }
 
-  /** Applies the rows after `state`, at most `rowsMax` of them; gives the number of changes. */
-  replay(state: LedgerState, rowsMax: number): number {
+  /** Applies the rows after `state`, at most `rowsMax` of them; gives the number of changes. `onOp` sees each behind its row's number. */
+  replay(state: LedgerState, rowsMax: number, onOp?: (seq: number, op: LogOp) => void): number {
     const until = Math.min(state.seq + rowsMax, Number.MAX_SAFE_INTEGER);
     let ops = 0;
     for (;;) {
@@ -70,7 +70,10 @@ export class Journal {
       for (const row of rows) {
         assert(row.seq === state.seq + 1, 'the log has a gap');
         const changes = decodeOps(row.ops);
-        for (const op of changes) applyOp(state, op, row.atMs);
+        for (const op of changes) {
+          applyOp(state, op, row.atMs);
+          onOp?.(row.seq, op);
+        }
         state.seq = row.seq;
         state.atMs = row.atMs;
         ops += changes.length;

@@ -157,6 +157,14 @@ describe('OrgLedger', () => {
     ['a row in the middle is lost', 'DELETE FROM log WHERE seq = 1', 'the log has a gap'],
     ['a row that is no JSON', "UPDATE log SET ops = '[' WHERE seq = 2", 'no JSON'],
     ['an entry that is none', "UPDATE log SET ops = '[null]' WHERE seq = 2", 'an unknown code'],
+    ['a credit by another id', "UPDATE credit SET id = 'paid'", 'the list of grants and top-ups'],
+    ['a credit of another kind', "UPDATE credit SET kind = 'earned'", 'the list of grants'],
+    ['a credit of another row', 'UPDATE credit SET seq = 2', 'the list of grants'],
+    [
+      'a credit that the log does not have',
+      "INSERT INTO credit VALUES ('free', 'purchased', 0, 2)",
+      'the list of grants',
+    ],
   ])('an audit ends, and says what it found: %s', async (name, damage, what) => {
     const stub = ledger(name);
     await stub.topUp('pay', 100);
