@@ -38,6 +38,7 @@ export const capacitySweep: Command = {
       ...wrong,
       ...told(run, 'unpublished', 'Read, but the road was not told'),
       ...told(run, 'unknown', 'Not classified (docs/operations.md)'),
+      ...told(run, 'unused_accounts', 'In PLATFORM_ACCOUNTS, but no call can use it'),
     ].join('\n');
     return { kind: wrong.length > 0 ? 'alarm' : 'shown', document: run, text };
   },

@@ -46,6 +46,9 @@ const runAnswer = z.object({
   not_found: names.check(z.describe('Asked for, and no account of that name has a credential.')),
   unpublished: names.check(z.describe('Read, but the road was not told.')),
   unwritten: names.check(z.describe('Read, but not stored.')),
+  unused_accounts: names.check(
+    z.describe('Of PLATFORM_ACCOUNTS, and no call can use them: the catalog names no such key.'),
+  ),
 });
 
 /** The operations on sweeps. */
@@ -76,9 +79,17 @@ export const capacitySweepOperations: readonly Operation[] = [
   }),
 ];
 
+const nothing = {
+  unknown: [],
+  not_found: [],
+  unpublished: [],
+  unwritten: [],
+  unused_accounts: [],
+};
+
 const runWire = (run: SweepRun): z.output<typeof runAnswer> =>
   run.outcome === 'skipped'
-    ? { outcome: 'skipped', data: [], unknown: [], not_found: [], unpublished: [], unwritten: [] }
+    ? { outcome: 'skipped', data: [], ...nothing }
     : {
         outcome: 'done',
         data: run.snapshots.map(snapshotWire),
@@ -86,6 +97,7 @@ const runWire = (run: SweepRun): z.output<typeof runAnswer> =>
         not_found: [...run.notFound],
         unpublished: [...run.unpublished],
         unwritten: [...run.unwritten],
+        unused_accounts: [...run.unusedAccounts],
       };
 
 async function list(call: Call) {

@@ -2,7 +2,7 @@
  * Sweep: reads the balance of every account of the operator's, once per firing.
  * Promises: one row per account whatever came of it; the readings run side by side, each with its own deadline, so that a slow vendor
  * delays no other; only an exact reading of a primary account reaches the provider's object; a stored policy is never changed, and an account
- * that nobody classified is named, not guessed. Must never: touch locks or money: the meter may not be the allowance that ran out.
+ * that nobody classified, or that the deployment has and the catalog cannot use, is named, not guessed. Must never: touch locks or money: the meter may not be the allowance that ran out.
  * Called by `jobs/crons.ts` (hourly) and by hand through wiring.ts.
  */
 
@@ -18,6 +18,7 @@ import {
   type Measured,
   type SweptAccount,
   type SweptProvider,
+  unusedAccounts,
 } from '../domain/capacity/collect';
 import {
   type CapacityPolicy,
@@ -57,7 +58,7 @@ export async function sweep(ports: SweepPorts, firing: SweepFiring): Promise<Swe
   const startedAtMs = ports.nowMs();
   if (!(await ports.store.takeLease(firing, startedAtMs, sweepLeaseMs)))
     return { outcome: 'skipped' };
-  const accounts = await sweptAccounts(ports, firing.only);
+  const { accounts, unused } = await sweptAccounts(ports, firing.only);
   const policies = await ensuredPolicies(ports, accounts);
   const one = new AccountSweep(ports, firing, policies, startedAtMs + sweepMsMax);
   const done = await sideBySide(accounts, collectorsTogetherMax, (account) => one.run(account));
@@ -65,6 +66,7 @@ export async function sweep(ports: SweepPorts, firing: SweepFiring): Promise<Swe
   const names = new Set(accounts.map(({ provider }) => provider.slug));
   const unknown = [...names].filter((name) => !policies.has(name));
   if (unknown.length > 0) ports.report('sweep.unclassified', { providers: unknown.join(' ') });
+  if (unused.length > 0) ports.report('sweep.accounts_unused', { accounts: unused.join(' ') });
   const named = (which: (each: Swept) => boolean) => done.filter(which).map(nameOf);
   return {
     outcome: 'done',
@@ -74,6 +76,7 @@ export async function sweep(ports: SweepPorts, firing: SweepFiring): Promise<Swe
     notFound: (firing.only ?? []).filter((name) => !names.has(name)),
     unpublished: named(({ isPublished }) => !isPublished),
     unwritten: named(({ isWritten }) => !isWritten),
+    unusedAccounts: unused,
   };
 }
 
@@ -87,13 +90,16 @@ interface Swept {
   readonly isPublished: boolean;
 }
 
+/** The accounts to read, and those of the deployment's that nothing can use. */
 async function sweptAccounts(
   { store, aggregators, settings, labels }: SweepPorts,
   only: readonly string[] | null,
-): Promise<readonly SweptAccount[]> {
-  return [...(await store.providers()), ...aggregators]
+): Promise<{ readonly accounts: readonly SweptAccount[]; readonly unused: readonly string[] }> {
+  const providers = await store.providers();
+  const accounts = [...providers, ...aggregators]
     .filter(({ slug }) => only === null || only.includes(slug))
     .flatMap((provider) => accountsOf(provider, settings, labels));
+  return { accounts, unused: unusedAccounts(providers, settings, labels) };
 }
 
 /** The policies that are stored, with those that were missing and are known. */

@@ -57,6 +57,8 @@ export type SweepRun =
       readonly unpublished: readonly string[];
       /** Read, but the store did not take the snapshot. */
       readonly unwritten: readonly string[];
+      /** Of PLATFORM_ACCOUNTS, `provider/label`: no call can use them. */
+      readonly unusedAccounts: readonly string[];
     };
 
 /** Reads balances now. `only` names providers; null: all. */

@@ -37,6 +37,7 @@ const run = (parts: object = {}) => ({
   not_found: [],
   unpublished: [],
   unwritten: [],
+  unused_accounts: [],
   ...parts,
 });
 
@@ -111,6 +112,12 @@ describe('capacity sweep', () => {
       { unknown: ['x', 'y'] },
       0,
       'Not classified (docs/operations.md): x, y.',
+    ],
+    [
+      'an account of the deployment that no call can use',
+      { unused_accounts: ['opnai/backup'] },
+      0,
+      'In PLATFORM_ACCOUNTS, but no call can use it: opnai/backup.',
     ],
     [
       'a reading that the road was not told',

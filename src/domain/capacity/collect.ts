@@ -70,6 +70,26 @@ export function accountsOf(
   }));
 }
 
+/**
+ * Further accounts (`provider/label`) that no call can use: their provider is not in the catalog, its own account has no credential here,
+ * or they have no value for the setting that the catalog names.
+ */
+export function unusedAccounts(
+  providers: readonly SweptProvider[],
+  settings: ReadonlyMap<string, string>,
+  labels: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
+  const settingOf = new Map(providers.map((one) => [one.slug, one.accounts[0]?.setting]));
+  return [...labels].flatMap(([provider, further]) => {
+    const setting = settingOf.get(provider);
+    const isUsed = (label: string): boolean =>
+      setting !== undefined &&
+      settings.has(setting) &&
+      settings.has(accountSetting({ provider, label, setting }));
+    return further.filter((label) => !isUsed(label)).map((label) => `${provider}/${label}`);
+  });
+}
+
 /** One request, ready to send. */
 export interface CollectRequest {
   readonly target: TargetUrl;

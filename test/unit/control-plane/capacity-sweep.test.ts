@@ -43,6 +43,7 @@ describe('a sweep by hand', () => {
     notFound: ['nobody'],
     unpublished: ['apify'],
     unwritten: [],
+    unusedAccounts: ['opnai/backup'],
   };
 
   it('reads all, or those that are named, and shows what came of it', async () => {
@@ -65,6 +66,7 @@ describe('a sweep by hand', () => {
       not_found: ['nobody'],
       unpublished: ['apify'],
       unwritten: [],
+      unused_accounts: ['opnai/backup'],
     });
   });
 

@@ -159,7 +159,38 @@ describe('a sweep', () => {
       notFound: [],
       unpublished: [],
       unwritten: [],
+      unusedAccounts: [],
     });
+  });
+
+  it('names the accounts of the deployment that no call can use, by name and never by value', async () => {
+    const providers = [named('openai'), named('brave')];
+    await import_(providers);
+    const reports: unknown[] = [];
+    const { fire } = world(
+      providers,
+      {},
+      {
+        settings: new Map([
+          ['OPENAI_KEY', 'planted'],
+          ['opnai/backup/OPENAI_KEY', 'planted'],
+          ['openai/old/OPENAI_ADMIN', 'planted'],
+          ['openai/good/OPENAI_KEY', 'planted'],
+        ]),
+        labels: new Map([
+          ['opnai', ['backup']],
+          ['openai', ['old', 'good']],
+        ]),
+        report: (...line) => void reports.push(line),
+      },
+    );
+    const run = await done(fire(startMs, ['brave']));
+    expect(run.unusedAccounts).toEqual(['opnai/backup', 'openai/old']);
+    expect(reports).toContainEqual([
+      'sweep.accounts_unused',
+      { accounts: 'opnai/backup openai/old' },
+    ]);
+    expect(JSON.stringify([run, reports])).not.toContain('planted');
   });
 
   it('reads every account with a credential: further ones by label, aggregators, and no other', async () => {

@@ -6,6 +6,7 @@ import {
   lookedUpId,
   measured,
   timeOf,
+  unusedAccounts,
 } from '../../../../src/domain/capacity/collect';
 import { withheldNote } from '../../../../src/domain/capacity/note';
 import type { BalanceRequest } from '../../../../src/domain/catalog/balance';
@@ -41,6 +42,31 @@ describe('the accounts of a provider', () => {
     const balance = balanceCall({ setting: 'VENDOR_ADMIN' });
     const found = accountsOf(vendor({ balance }), settings, new Map([['vendor', ['b']]]));
     expect(found.map(({ setting }) => setting)).toEqual(['VENDOR_ADMIN', 'vendor/b/VENDOR_ADMIN']);
+  });
+});
+
+describe('further accounts that no call can use', () => {
+  const labels = new Map([['vendor', ['b', 'c']]]);
+  const own = new Map([['VENDOR_KEY', 'a']]);
+  const both = new Map([...own, ['vendor/b/VENDOR_KEY', 'b'], ['vendor/c/VENDOR_KEY', 'c']]);
+  it.each([
+    ['of a provider that the catalog does not have', [], both, ['vendor/b', 'vendor/c']],
+    ['of one without an account', [vendor({ accounts: [] })], both, ['vendor/b', 'vendor/c']],
+    [
+      'of one whose own account has no credential',
+      [vendor({ accounts: [{ label: 'main', setting: 'OTHER_KEY' }] })],
+      both,
+      ['vendor/b', 'vendor/c'],
+    ],
+    [
+      'with another setting only',
+      [vendor()],
+      new Map([...own, ['vendor/b/VENDOR_KEY', 'b'], ['vendor/c/VENDOR_ADMIN', 'c']]),
+      ['vendor/c'],
+    ],
+    ['are none where each has its own', [vendor()], both, []],
+  ])('%s', (_, providers, settings, unused) => {
+    expect(unusedAccounts(providers, settings, labels)).toEqual(unused);
   });
 });
 
