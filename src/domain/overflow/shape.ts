@@ -1,7 +1,7 @@
 /**
  * Shape: what a JSON body looks like, its values ignored: which members it has and where lists are.
- * Promises: two answers of one operation have one shape, whatever the number and order of their list entries and the order of their
- * members; bounded in members and depth. Must never: carry a value. Pure. Called by `jobs/overflow-verify.ts` and shadow runs.
+ * Promises: two answers of one operation have one shape, whatever the number (none excepted) and order of their list entries and the order
+ * of their members; bounded in members and depth. Must never: carry a value. Pure. Called by `jobs/overflow-verify.ts` and shadow runs.
  */
 import { overflowShapeDepthMax, overflowShapePathsMax } from '../../base/limits-capacity';
 
@@ -16,6 +16,20 @@ export function shapeOf(body: Uint8Array): string {
     return 'text';
   }
   return [...paths].sort().join('\n');
+}
+
+/**
+ * Whether `poor` differs from `rich` only in lists that are empty there and filled in `rich`: as far as it goes, it is the same shape, and what
+ * the entries look like it does not say.
+ */
+export function isEmptier(poor: string, rich: string): boolean {
+  const known = poor.split('\n');
+  const more = new Set(rich.split('\n'));
+  if (!known.every((path) => more.delete(path))) return false;
+  const empty = known.filter(
+    (list) => list.endsWith('[]') && !known.some((path) => path !== list && path.startsWith(list)),
+  );
+  return [...more].every((path) => empty.some((list) => path.startsWith(list)));
 }
 
 function collect(value: unknown, path: string, depth: number, paths: Set<string>): void {

@@ -5,6 +5,7 @@
  * just while it is needed (digest A13). Pure over typed fields. Called by `jobs/overflow-verify.ts`.
  */
 import type { OverflowFailure } from './envelope';
+import { isEmptier } from './shape';
 
 /** The leg through the aggregator. */
 export type RelayLeg =
@@ -47,10 +48,16 @@ export function verdictOf({ relay, direct }: Verification): Verdict {
   }
   const isServed = isOk(relay.status);
   if (isProven && !isServed) return failure(`relay_status_${relay.status}`);
-  if (isProven) return relay.shape === direct.shape ? passed : failure('shape');
+  if (isProven) return shapesSay(relay.shape, direct.shape);
   if (direct.kind === 'answered' && direct.isDry)
     return { ...inconclusive('direct_dry'), stamps: isServed };
   return inconclusive(directWord(direct));
+}
+
+/** The vendor had nothing to list, the aggregator had: nobody knows yet. The other way round it has served less than it was paid for. */
+function shapesSay(relay: string, direct: string): Verdict {
+  if (relay === direct) return passed;
+  return isEmptier(direct, relay) ? inconclusive('direct_empty') : failure('shape');
 }
 
 const isOk = (status: number): boolean => status >= 200 && status < 300;

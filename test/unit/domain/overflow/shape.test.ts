@@ -1,7 +1,7 @@
 /** Shapes of bodies: members and lists count, values do not. */
 import { describe, expect, it } from 'vitest';
 import { overflowShapeDepthMax, overflowShapePathsMax } from '../../../../src/base/limits-capacity';
-import { shapeOf } from '../../../../src/domain/overflow/shape';
+import { isEmptier, shapeOf } from '../../../../src/domain/overflow/shape';
 
 const shape = (text: string): string => shapeOf(new TextEncoder().encode(text));
 
@@ -34,6 +34,24 @@ describe('two bodies', () => {
     ['with a member of the language', '{"__proto__":1}', '{}'],
   ])('%s have two', (_, a, b) => {
     expect(shape(a)).not.toBe(shape(b));
+  });
+
+  it.each([
+    ['a list that has none', '{"a":[],"n":0}', '{"a":[{"b":1}],"n":1}', true],
+    ['a list of leaves', '[]', '[1]', true],
+    ['a list of lists', '{"a":[[]]}', '{"a":[[{"b":[1]}]]}', true],
+    ['two lists', '{"a":[],"b":[]}', '{"a":[1],"b":[{"c":2}]}', true],
+    ['nothing', '{"a":[1]}', '{"a":[1]}', true],
+    ['a list that is filled, the other way round', '{"a":[1]}', '{"a":[]}', false],
+    ['a member less beside it', '{"a":[]}', '{"a":[1],"b":1}', false],
+    ['a member more beside it', '{"a":[],"b":1}', '{"a":[1]}', false],
+    ['other entries', '{"a":[{"b":1}]}', '{"a":[{"c":1}]}', false],
+    ['fewer members of an entry', '[{"b":1}]', '[{"b":1,"c":1}]', false],
+    ['a list for an object', '{"a":[]}', '{"a":{"b":1}}', false],
+    ['a name that looks like a list', '{"a":[],"a[]":1}', '{"a":[]}', false],
+    ['no JSON', 'plain', '[]', false],
+  ])('differ in %s: %s beside %s', (_, poor, rich, expected) => {
+    expect(isEmptier(shape(poor), shape(rich))).toBe(expected);
   });
 
   it('never carry a value', () => {
