@@ -62,6 +62,13 @@ async function minified(path: string, source: string): Promise<Buffer> {
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   ownArguments({ usage: 'npm run build: makes dist/worker.js' });
+  // wrangler names itself to the build of wrangler.toml.
+  if (process.env.WRANGLER_COMMAND === 'dev') {
+    console.error(
+      'wrangler dev is not for Weir: it changes bytes on the way, and with --remote it works on the deployed database. Use npm start.',
+    );
+    process.exit(1);
+  }
   const { path, bytes, gzipBytes } = await bundleWorker();
   console.log(`${path}: ${(bytes / 1000).toFixed(1)} kB, ${(gzipBytes / 1000).toFixed(1)} kB gzip`);
 }

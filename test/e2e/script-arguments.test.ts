@@ -46,6 +46,14 @@ describe('npm run …', () => {
     expect(stderr).not.toMatch(/\n\s+at /);
   });
 
+  it('build ends wrangler dev, which would change bytes and, with --remote, work on the deployed database', async () => {
+    const build = ['--disable-warning=ExperimentalWarning', 'scripts/build.ts'];
+    const env = { WRANGLER_COMMAND: 'dev' };
+    const { code, stdout, stderr } = await runCommand(process.execPath, build, { env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^wrangler dev is not for Weir: .*Use npm start\.\n$/);
+  });
+
   it('prove names each proof once when there is none of the name', async () => {
     const { code, stderr } = await node('prove', ['nope']);
     const named = stderr.split('\n').at(3)?.trim().split(' | ') ?? [];
