@@ -17,6 +17,10 @@ export const problem = z.looseObject({
   status: z.int(),
   detail: z.string(),
   blame: z.enum(['caller', 'gateway', 'upstream', 'connection']),
+  message: z.string().check(z.describe('The detail, for clients that look for it here.')),
+  error: z
+    .object({ message: z.string(), code: z.string() })
+    .check(z.describe('The detail and the code, for clients that look for them here.')),
   retry_after_seconds: z.optional(z.int().check(z.describe('What Retry-After says.'))),
   errors: z.optional(
     z

@@ -1,6 +1,7 @@
 /**
  * Refusal → `application/problem+json` (RFC 9457), the same for every surface.
- * Promises: `type` is `urn:weir:problem:<code>`, X-Weir-Error: 1, X-Weir-Error-Source: gateway, blame, and the call id when there is one.
+ * Promises: `type` is `urn:weir:problem:<code>`, X-Weir-Error: 1, X-Weir-Error-Source: gateway, blame, and the call id when there is one;
+ * `detail` stands also in `message` and `error`, for SDKs of vendors that know no problem document.
  * Must never: take text from an error object. Called by the road's exit and the management API.
  */
 import type { Refusal } from '../domain/refusal';
@@ -101,8 +102,11 @@ function documentOf(refusal: Refusal, row: RefusalRow, status: number): Document
   const title = JSON.stringify(row.title);
   const detail = JSON.stringify(row.detail(refusal as never));
   const members = JSON.stringify(row.members?.(refusal as never) ?? {}).slice(1, -1);
+  // Said again where vendors' SDKs look for it: most print `message` or `error.message` only, and Stripe's takes an answer without `error`
+  // for a success, whatever its status.
+  const said = `"message":${detail},"error":{"message":${detail},"code":"${refusal.code}"}`;
   return {
     head: `{"type":"urn:weir:problem:${refusal.code}","title":${title},"status":${status},"detail":${detail}`,
-    tail: `,"blame":"${row.blame}"${members === '' ? '' : `,${members}`}`,
+    tail: `,"blame":"${row.blame}",${said}${members === '' ? '' : `,${members}`}`,
   };
 }

@@ -119,6 +119,17 @@ const openaiRows = ({ openai }: Stage): Row[] => [
     },
   },
   {
+    name: 'openai: a made-up Weir key is a 401 that says so',
+    async run() {
+      const stranger = openai.withOptions({ apiKey: `wk_1${'x'.repeat(42)}` });
+      const error = await failure(stranger.models.list());
+      holds(error instanceof OpenAI.AuthenticationError, `an AuthenticationError, got ${error}`);
+      same(error.message, '401 The Weir key is not valid.', 'message');
+      same(error.code, 'auth.failed', 'code');
+      same(error.headers.get('x-weir-error-source'), 'gateway', 'X-Weir-Error-Source');
+    },
+  },
+  {
     name: 'openai: a file download, byte for byte',
     async run() {
       const file = await openai.get('/file', { __binaryResponse: true });

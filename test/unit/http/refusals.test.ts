@@ -189,6 +189,15 @@ describe('a refusal', () => {
     },
   );
 
+  it.each(examples.map(([refusal]) => [refusal.code, refusal] as const))(
+    '%s says its detail also where SDKs of vendors look for it',
+    async (code, refusal) => {
+      const body = await bodyOf(refusal);
+      expect(body.error).toEqual({ message: body.detail, code });
+      expect(body.message).toBe(body.detail);
+    },
+  );
+
   /** The text as JSON.stringify writes it. */
   const written = (refusal: Refusal): string => {
     const row = refusalTable[refusal.code] as RefusalRow;
@@ -200,6 +209,8 @@ describe('a refusal', () => {
       detail: row.detail(refusal as never),
       instance: '/api/v1/calls/call_1',
       blame: row.blame,
+      message: row.detail(refusal as never),
+      error: { message: row.detail(refusal as never), code: refusal.code },
       ...row.members?.(refusal as never),
       ...(wait === undefined ? {} : { retry_after_seconds: wait }),
     });
