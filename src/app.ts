@@ -8,6 +8,7 @@ import { HonoBase } from 'hono/hono-base';
 import { TrieRouter } from 'hono/router/trie-router';
 import { surfacePrefix } from './call/01-intake';
 import type { Surface } from './call/call';
+import { refusalOf } from './call/refused-upload';
 import { runCall } from './call/run-call';
 import { managementApi } from './control-plane/api';
 import { metricsPage } from './control-plane/metrics';
@@ -40,7 +41,7 @@ export function app({ call, management, metrics }: Wired): App {
   for (const path of ['/healthz', '/metrics', '/openapi.json'])
     hono.all(path, () => problemResponse({ code: 'request.method_not_allowed', allowed: ['GET'] }));
   hono.route('/api/v1', managementApi(management));
-  hono.notFound(() => problemResponse({ code: 'request.path_unknown' }));
+  hono.notFound(async (c) => refusalOf(c.req.raw, { code: 'request.path_unknown' }, null));
   hono.onError((bug) => {
     call.report('app.bug', { error: bug.name });
     return problemResponse({ code: 'internal.error' });

@@ -19,6 +19,12 @@ export const bodyExpansionMax = 100;
 export const jsonBindingBodyBytesMax = 8 * 1024 * 1024;
 /** Wait for the whole of such a body, milliseconds: a caller that stalls must not hold the call for ever (400). */
 export const jsonBindingBodyWaitMs = 60_000;
+/** What the runtime takes of a body that nobody reads, bytes; beyond it it resets the connection of whoever is still sending. */
+export const unreadBodyBytesMax = 64 * 1024;
+/** Silence of a refused upload that is taken to its end, milliseconds: its sender may be waiting for the refusal. */
+export const refusedBodyStallMs = 1_000;
+/** Time that a refused upload may take, milliseconds: as long as servers linger for theirs; then it is refused in its middle. */
+export const refusedBodyWaitMs = 30_000;
 /** Nesting of a JSON body that we parse: deeper ones only exist to exhaust a stack (400). */
 export const jsonDepthMax = 128;
 

@@ -54,6 +54,7 @@ import { Custody, clientClosed, type Ending, type Hold } from './custody';
 import type { Money } from './money';
 import { noted } from './noted';
 import { KeptBytes, Silence } from './pump';
+import { refusalOf } from './refused-upload';
 import { answerOf, closeStream, recordedHeaders } from './stream-end';
 
 /** What the road needs from outside: what its stages ask, and these. Made by wiring.ts. */
@@ -271,14 +272,14 @@ class CallLife {
   }
 
   /** Our "no", or a fault of the transport: a problem document and the row. The upstream, if it was asked, is let go. */
-  refuse(refusal: Refusal): Response {
+  refuse(refusal: Refusal): MaybePromise<Response> {
     const row = rowOf(refusal);
     if (!this.#custody.ended) this.#blame = row.blame;
     this.#custody.abandon(endingOf(refusal, row.status));
     // A vendor that never had the whole request cannot have executed it.
     if (isBodyFault(refusal)) this.#money?.release(refusal.code);
     this.#money?.abandon(refusal.code, isOutcomeUnknown(refusal));
-    return problemResponse(refusal, this.#call === null ? {} : { callId: this.#call.id });
+    return refusalOf(this.#request, refusal, this.#call?.id ?? null);
   }
 
   /** The answer that a keyed call had before. */

@@ -3,9 +3,21 @@
  * one side is an end of the other. Called by ../wire.ts.
  */
 import type net from 'node:net';
+import { refusedBodyStallMs } from '../../../src/base/limits.ts';
 import { holds, type Row, same } from '../../support/proof.ts';
 import type { RawConnection } from '../../support/raw-client.ts';
-import { chunk, comesBack, open, type Stand, soon, type WireRow, within, write } from './stand.ts';
+import {
+  chunk,
+  comesBack,
+  open,
+  problemOf,
+  refused,
+  type Stand,
+  soon,
+  type WireRow,
+  within,
+  write,
+} from './stand.ts';
 
 const chunked = 'Transfer-Encoding: chunked';
 const sse = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n${chunked}\r\n\r\n`;
@@ -35,6 +47,13 @@ function headOf(
     };
   });
 }
+
+/** Writes bytes as fast as the other side takes them: whether it took all. */
+const written = (socket: net.Socket, bytes: string | Buffer): Promise<'all' | 'broken'> =>
+  new Promise((resolve) => {
+    socket.once('close', () => resolve('broken'));
+    socket.write(bytes, 'latin1', (fault) => resolve(fault == null ? 'all' : 'broken'));
+  });
 
 type Shown = ReturnType<Row['run']>;
 
@@ -223,6 +242,47 @@ export const streamingRows: readonly WireRow[] = [
         await closes(client, closed);
       });
       return took.map((ms) => `${ms.toFixed(0)} ms`).join(', ');
+    },
+  },
+  {
+    n: 176,
+    kind: 'refusal',
+    title:
+      'A refused upload is taken to its end before the refusal goes out; one that waits for 100 ' +
+      'Continue or is above 100 MB is refused at once, a silent one after a second',
+    why: 'measured: the runtime resets what nobody reads, and an SDK that was still sending shows a broken pipe and sends it all again',
+    run: async (stand) => {
+      const size = 20_000_000;
+      const length = `Content-Length: ${size}`;
+      const unknown = { method: 'POST', target: '/call/nobody/x' };
+      for (const [target, framing] of [
+        ['/call/nobody/x', length],
+        ['/call/nobody/x', chunked],
+        ['/v1/files', length],
+      ] as const) {
+        const client = await open(stand, { method: 'POST', target, headers: [framing] });
+        try {
+          const body = Buffer.alloc(size, 'x');
+          const sent = await written(
+            client.socket,
+            framing === chunked ? chunk(body.toString('latin1')) : body,
+          );
+          same(sent, 'all', `the upload to ${target}, ${framing}`);
+          if (framing === chunked) client.send('0\r\n\r\n');
+          same(problemOf(await client.answer('POST')).status, 404, 'status');
+        } finally {
+          client.close();
+        }
+      }
+      const began = performance.now();
+      for (const headers of [[length, 'Expect: 100-continue'], ['Content-Length: 50000']])
+        await refused(stand, { ...unknown, headers }, 404, 'routing.not_found');
+      const tooLarge = { ...unknown, headers: ['Content-Length: 100000001'] };
+      await refused(stand, tooLarge, 413, 'payload.too_large');
+      const atOnceMs = performance.now() - began;
+      holds(atOnceMs < refusedBodyStallMs, `not at once: ${atOnceMs.toFixed(0)} ms`);
+      await refused(stand, { ...unknown, headers: [length], body: 'x' }, 404, 'routing.not_found');
+      return `${size / 1e6} MB, three times`;
     },
   },
 ];
