@@ -55,6 +55,11 @@ export function openapiDocument(): Record<string, unknown> {
       responses: {
         Problem: {
           description: 'A refusal (RFC 9457).',
+          headers: {
+            'X-Weir-Error': header('1'),
+            'X-Weir-Error-Source': header('gateway'),
+            'Retry-After': header('Seconds; where waiting helps.'),
+          },
           content: {
             'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
           },
@@ -65,7 +70,7 @@ export function openapiDocument(): Record<string, unknown> {
 }
 
 function described(operation: Operation): Record<string, unknown> {
-  const { summary, permission, body, status, answer } = operation;
+  const { summary, permission, body, status, answer, csv } = operation;
   return {
     operationId: operationId(operation),
     tags: [operation.path.split('/')[1]],
@@ -76,10 +81,14 @@ function described(operation: Operation): Record<string, unknown> {
       ? {}
       : { requestBody: { required: true, content: json(jsonSchema(body, 'input')) } }),
     responses: {
-      [status]:
-        operation.media === 'application/json' && answer === null
-          ? { description: 'Done.' }
-          : { description: 'Done.', content: answerContent(operation) },
+      [status]: {
+        description: 'Done.',
+        ...(status === 201 ? { headers: { Location: header('What was made.') } } : {}),
+        ...(csv === null ? {} : { headers: { Link: header('Of CSV: the page behind this one.') } }),
+        ...(operation.media === 'application/json' && answer === null
+          ? {}
+          : { content: answerContent(operation) }),
+      },
       ...Object.fromEntries(problemStatuses(operation).map((s) => [s, problemRef])),
     },
   };
@@ -91,6 +100,7 @@ function answerContent({ csv, media, answer }: Operation): Record<string, unknow
   return csv === null ? content : { ...content, 'text/csv': { schema: { type: 'string' } } };
 }
 
+const header = (description: string) => ({ description, schema: { type: 'string' } });
 const problemRef = { $ref: '#/components/responses/Problem' };
 const json = (schema: unknown) => ({ 'application/json': { schema } });
 
@@ -98,7 +108,7 @@ const json = (schema: unknown) => ({ 'application/json': { schema } });
 function problemStatuses(operation: Operation): readonly number[] {
   const writes = operation.method === 'GET' ? [] : [409];
   const reads = operation.body === null ? [] : [413];
-  return [400, 401, 403, 404, ...writes, ...reads, 503];
+  return [400, 401, 403, 404, ...writes, ...reads, 500, 503];
 }
 
 function parametersOf(operation: Operation): readonly unknown[] {

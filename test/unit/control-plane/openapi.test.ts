@@ -92,6 +92,27 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('names every header of ours that an answer has, and the statuses of a ledger that is away and of a bug', async () => {
+    const api = makeApi();
+    const own = await makeTenant(api);
+    const described = (response: { headers?: object }) =>
+      Object.keys(response.headers ?? {}).map((name) => name.toLowerCase());
+    const ours = ({ headers }: { headers: Headers }) =>
+      [...headers.keys()].filter((name) => /^(?:x-weir-|location|link|retry-after)/.test(name));
+    const made = await api.send('POST', own.at('/projects'), { body: { name: 'p' } });
+    const refused = await api.send('POST', own.at('/projects'), { body: { name: 'p' } });
+    expect([made.status, refused.status]).toEqual([201, 409]);
+    const created = document.paths['/api/v1/projects'].post.responses;
+    expect(described(created['201'])).toEqual(ours(made));
+    const { Problem } = document.components.responses;
+    expect(described(Problem)).toEqual(expect.arrayContaining([...ours(refused), 'retry-after']));
+    const { responses } = document.paths['/api/v1/ledger/entries'].get;
+    expect([described(responses['200']), Object.keys(responses)]).toEqual([
+      ['link'],
+      ['200', '400', '401', '403', '404', '500', '503'],
+    ]);
+  });
+
   it('names every operation once', () => {
     const ids = Object.values(document.paths).flatMap((methods) =>
       Object.values(methods as Record<string, { operationId: string }>).map(
