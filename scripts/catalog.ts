@@ -1,4 +1,4 @@
-/** `npm run catalog -- check | diff | apply`: the catalog files of `catalog/` against a database. See docs/catalog.md. */
+/** `npm run catalog -- check | diff | apply | policy`: the catalog files of `catalog/` against a database. See docs/catalog.md. */
 import { resolveSrcModules } from './lib/src-modules.ts';
 
 resolveSrcModules();

@@ -724,6 +724,43 @@ describe('npm run catalog', () => {
     });
   });
 
+  it('says what kind of account a vendor is, as far as a person has said it', () => {
+    const policy = (...args: string[]) => run('policy', ...args, '--database', state);
+    const kind = ['--type', 'prepaid', '--funding', 'manual', '--source', 'api'];
+    expect(policy('strange')).toMatchObject({ code: 1, err: 'strange has no policy.\n' });
+    expect(policy('strange', '--low', '25')).toMatchObject({
+      code: 1,
+      err: 'strange has no policy yet: give --type, --funding and --source.\n',
+    });
+    expect(policy('strange', ...kind, '--usd-per-unit', '0.01').code).toBe(0);
+    const changed = policy('strange', '--low', '2.5', '--overflow', 'no', '--json');
+    expect(JSON.parse(changed.out)).toMatchObject({
+      ok: true,
+      policy: {
+        provider: 'strange',
+        capacity_type: 'prepaid',
+        funding_mode: 'manual',
+        source: 'api',
+        usd_per_unit_micros: 10_000,
+        low_remaining: 2.5,
+        overflow_allowed: 0,
+      },
+    });
+  });
+
+  it.each([
+    [['policy'], 'Which provider?'],
+    [['policy', 'Not A Slug'], '"Not A Slug" is no provider: openai, overflow:monid, ….'],
+    [['policy', 'x', '--type', 'free'], '--type is prepaid, quota, postpaid, unlimited.'],
+    [['policy', 'x', '--low', '1e3'], '--low is a number from 0, or none.'],
+    [['policy', 'x', '--overflow', 'maybe'], '--overflow is yes or no.'],
+    [['diff', '--type', 'prepaid'], '--type is for policy.'],
+    [['diff', 'openai'], '"openai" is not known here.'],
+  ])('%j is a sentence with the usage, exit code 2', (args, sentence) => {
+    const { code, out, err } = run(...args);
+    expect([code, out, err.split('\n')[0]]).toEqual([2, '', sentence]);
+  });
+
   it('takes no database that is not there for an empty one, and no folder without files for an empty catalog', () => {
     const nowhere = join(state, 'nowhere');
     expect(run('apply', '--database', nowhere)).toMatchObject({ code: 1, out: '' });

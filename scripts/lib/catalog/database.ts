@@ -1,6 +1,6 @@
 /**
  * The database that a catalog is compared with and applied to: the local one of `npm start`, or the deployed one through wrangler.
- * Promises: reads and writes the three catalog tables only; a database that cannot be reached or is not migrated is one sentence.
+ * Promises: reads and writes the three catalog tables and the capacity policies only; a database that cannot be reached or is not migrated is one sentence.
  * Called by main.ts.
  */
 import { spawnSync } from 'node:child_process';
@@ -22,6 +22,8 @@ export interface CatalogDatabase {
   /** How it is called in the report. */
   readonly name: string;
   readonly rows: () => Promise<CatalogRows>;
+  /** What kind of account there is at a provider; null: nobody has said. */
+  readonly policy: (provider: string) => Promise<Row | null>;
   /** One transaction where the database has them. */
   readonly apply: (statements: readonly Statement[]) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -31,6 +33,7 @@ const selects = {
   providers: 'SELECT slug, name, document FROM catalog_providers',
   endpoints:
     'SELECT id, provider, capability, summary, access, guide_micros, retired, document FROM catalog_endpoints',
+  policies: 'SELECT * FROM capacity_policies',
 } as const;
 
 /** The database behind an open D1. */
@@ -39,6 +42,7 @@ export function databaseOver(db: D1Like, name: string, close = async () => {}): 
   return {
     name,
     rows: async () => rowsFrom(await read(selects.providers), await read(selects.endpoints)),
+    policy: async (provider) => policyIn(await read(selects.policies), provider),
     apply: async (statements) => {
       await db.batch(statements.map(({ sql, params }) => db.prepare(sql).bind(...params)));
     },
@@ -92,6 +96,7 @@ export function remoteDatabase(): CatalogDatabase {
   return {
     name: `${databaseName} (remote)`,
     rows,
+    policy: async (provider) => policyIn(remoteRows(databaseName, selects.policies), provider),
     apply: async (statements) => remoteApply(databaseName, statements),
     close: async () => {},
   };
@@ -121,11 +126,14 @@ function remoteApply(database: string, statements: readonly Statement[]): void {
   try {
     writeFileSync(file, statements.map((statement) => `${literalSql(statement)}\n`).join(''));
     const run = wrangler(database, '--remote', '--yes', '--file', file);
-    if (run.status !== 0) throw new CatalogError('wrangler did not apply the catalog.');
+    if (run.status !== 0) throw new CatalogError('wrangler did not apply it.');
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
+
+const policyIn = (rows: readonly Record<string, unknown>[], provider: string): Row | null =>
+  (rows.find((row) => row.provider === provider) as Row | undefined) ?? null;
 
 function rowsFrom(
   providers: readonly Record<string, unknown>[],

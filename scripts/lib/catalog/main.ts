@@ -1,5 +1,5 @@
 /**
- * `npm run catalog -- check | diff | apply`: what each does, and what it prints.
+ * `npm run catalog -- check | diff | apply | policy`: what each does, and what it prints.
  * Promises: nothing is written before every file has passed; a second apply says "no changes"; exit 0 done, 1 a fault of the files or
  * the database, 2 not understood. Called by scripts/catalog.ts.
  */
@@ -8,25 +8,38 @@ import { type EgressPolicy, parseEgressAllow } from '../../../src/domain/egress/
 import { type Arguments, readArguments, type Taken } from '../arguments.ts';
 import { type CatalogDatabase, CatalogError, localDatabase, remoteDatabase } from './database.ts';
 import { type CatalogChange, changesBetween, rowsOf, statementsFor } from './plan.ts';
+import { type PolicyChoice, policyChoice, policyOptions, policyText, runPolicy } from './policy.ts';
 import { type CatalogFault, readCatalog } from './read.ts';
 import type { CatalogFile } from './schema.ts';
 
 const usage = `npm run catalog -- check|diff|apply [--json] [--catalog DIR] [--database DIR | --remote]
+npm run catalog -- policy PROVIDER [OPTION…] [--json] [--database DIR | --remote]
 
   check   reads the files and says what is wrong with them
   diff    shows what apply would change
   apply   changes the database; the gateway follows within CONFIG_TTL_S
+  policy  says what kind of account you have at a vendor; without an option, shows it
 
   --catalog DIR    the files (default catalog)
   --database DIR   state folder of npm start (default WEIR_STATE or .weir)
   --remote         the deployed database of wrangler.toml
   --json           one JSON document instead of text
 
+  --type T          prepaid, quota, postpaid, unlimited
+  --funding F       manual, auto_topup, subscription
+  --source S        where its balance can be read: api, dashboard
+  --low N           units below which a person should act; none
+  --usd-per-unit N  what a unit of its balance is worth; none
+  --overflow YES    whether an aggregator may serve it: yes, no
+  --note TEXT       for people
+
 WEIR_EGRESS_ALLOW (host:port pairs) opens local base URLs, as it does for npm start.`;
 
 /** What a person chose. */
 interface Choice {
-  readonly command: 'check' | 'diff' | 'apply';
+  readonly command: 'check' | 'diff' | 'apply' | 'policy';
+  /** Of the command `policy`. */
+  readonly policy: PolicyChoice | null;
   readonly json: boolean;
   readonly folder: string;
   readonly state: string;
@@ -57,23 +70,31 @@ export async function runCatalog(args: readonly string[]): Promise<number> {
 const taken: Taken = {
   usage,
   switches: ['json', 'remote'],
-  texts: ['catalog', 'database'],
-  wordsMax: 1,
+  texts: ['catalog', 'database', ...policyOptions],
+  wordsMax: 2,
 };
 
 /** The choice, or what is wrong with it. */
-function choiceOf({ words, isSet, text }: Arguments): Choice | string {
-  const [command] = words;
-  if (command !== 'check' && command !== 'diff' && command !== 'apply')
+function choiceOf(given: Arguments): Choice | string {
+  const { words, isSet, text } = given;
+  const [command, provider] = words;
+  if (command !== 'check' && command !== 'diff' && command !== 'apply' && command !== 'policy')
     return command === undefined ? 'Which command?' : `There is no command "${command}".`;
+  const policy = command === 'policy' ? policyChoice(provider, given) : null;
+  if (typeof policy === 'string') return policy;
+  if (policy === null && provider !== undefined) return `"${provider}" is not known here.`;
+  const foreign = policyOptions.find((name) => policy === null && isSet(name));
+  if (foreign !== undefined) return `--${foreign} is for policy.`;
   const database = text('database');
   if (isSet('remote') && database !== undefined) return 'Give --database or --remote, not both.';
   const state = database ?? (process.env.WEIR_STATE || '.weir');
   const folder = text('catalog') ?? 'catalog';
-  return { command, json: isSet('json'), folder, state, remote: isSet('remote') };
+  return { command, policy, json: isSet('json'), folder, state, remote: isSet('remote') };
 }
 
 async function run(choice: Choice): Promise<number> {
+  const { policy } = choice;
+  if (policy !== null) return withDatabase(choice, (database) => decided(choice, policy, database));
   if (!isFolder(choice.folder)) throw new CatalogError(`There is no folder ${choice.folder}/.`);
   const read = readCatalog(choice.folder, egressPolicy());
   if (!read.ok) return refused(read.faults, choice.json);
@@ -86,16 +107,33 @@ async function run(choice: Choice): Promise<number> {
     const line = `${size.providers} providers, ${size.endpoints} endpoints: no faults`;
     return said(choice, { ok: true, ...size }, line);
   }
+  return withDatabase(choice, (database) => compare(choice, read.files, database));
+}
+
+async function withDatabase(
+  choice: Choice,
+  work: (database: CatalogDatabase) => Promise<number>,
+): Promise<number> {
   if (!choice.remote && !isFolder(choice.state))
     throw new CatalogError(
       `There is no folder ${choice.state}/: run npm start once, or name another with --database.`,
     );
   const database = choice.remote ? remoteDatabase() : await localDatabase(choice.state);
   try {
-    return await compare(choice, read.files, database);
+    return await work(database);
   } finally {
     await database.close();
   }
+}
+
+async function decided(
+  choice: Choice,
+  policy: PolicyChoice,
+  database: CatalogDatabase,
+): Promise<number> {
+  const row = await runPolicy(policy, database, Date.now());
+  if (typeof row === 'string') throw new CatalogError(row);
+  return said(choice, { ok: true, database: database.name, policy: row }, policyText(row));
 }
 
 const isFolder = (path: string): boolean =>
