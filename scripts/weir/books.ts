@@ -54,7 +54,7 @@ function balanceText(row: Row): string {
   const warning =
     limits.in_force === true
       ? ''
-      : '\n\nThe stored limits are not in force: repeat the PUT of the tenant.';
+      : '\n\nThe stored limits are not in force: repeat the PUT of the tenant (without limits: with a cap first).';
   const credits = blocks.length === 0 ? '' : `\n\n${blocksText(blocks)}`;
   return `${pairs(lines)}${credits}${budgetsText(row)}${warning}`;
 }
