@@ -72,11 +72,13 @@ export const residueRows: readonly WireRow[] = [
     n: 140,
     kind: 'residue',
     title:
-      'A POST, PUT, PATCH, DELETE, OPTIONS or PROPFIND without a body gains Content-Length: ' +
-      '0, never a chunked frame',
+      'A request without a body gains Content-Length: 0, whatever its method but GET and HEAD; ' +
+      'never a chunked frame',
     why: 'decisions section 7; C012 (d)',
     run: async (stand) => {
-      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      const common = 'POST PUT PATCH DELETE OPTIONS TRACE';
+      const others = 'PROPFIND SEARCH QUERY REPORT MKCOL COPY MOVE LOCK UNLOCK MERGE PURGE';
+      for (const method of `${common} ${others}`.split(' ')) {
         const { request } = await relay(stand, { method, target: at(stand) });
         arrives(request, `${method} /r`, ['Content-Length: 0']);
       }
