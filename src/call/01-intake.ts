@@ -16,7 +16,7 @@ import { type HeaderScan, scanHeaders } from '../domain/relay/header-scan';
 import { pathFault } from '../domain/relay/path';
 import { queryPairValue, type RawQuery, withoutQueryPairs } from '../domain/relay/query';
 import { declaredLength, requestTarget } from '../domain/relay/request-target';
-import { tokensIn } from '../domain/tenancy/token';
+import { carriedByPair } from '../domain/tenancy/carriers';
 import { type CallRequest, type Surface, startCall, type Target } from './call';
 import { EncodedBody } from './encoded-body';
 
@@ -151,12 +151,12 @@ function readAlias(rest: string): Result<Named, Refusal> {
 const cut = (rest: string, slash: number): [string, string] =>
   slash < 0 ? [rest, ''] : [rest.slice(0, slash), rest.slice(slash)];
 
-/** Takes `?key=wk_…` out of the query; a `key` pair that is no token is the caller's own. */
+/** Takes `?key=wk_…` out of the query, under any name; a pair that is no token is the caller's own. */
 function takeQueryToken(query: RawQuery): { tokens: readonly string[]; rest: RawQuery } {
   if (query === null || !/wk_|%/.test(query)) return { tokens: [], rest: query };
   const tokens: string[] = [];
   const rest = withoutQueryPairs(query, (name, raw) => {
-    const found = name === 'key' ? tokensIn(queryPairValue(raw)) : [];
+    const found = carriedByPair(name, queryPairValue(raw));
     tokens.push(...found);
     return found.length > 0;
   });

@@ -8,7 +8,7 @@ import { err, ok, type Result } from '../../base/result';
 import { utf8Bytes } from '../../base/utf8';
 import { idempotencyKey, weirHeaders } from '../../http/header-names';
 import type { Refusal } from '../refusal';
-import { carrierHeaders, readCarrier } from '../tenancy/carriers';
+import { mayCarry, readCarrier } from '../tenancy/carriers';
 import { mentionsOwnCookie, withoutOwnCookies } from './cookies';
 import { dropsFromRequest, nominated } from './header-policy';
 
@@ -93,7 +93,7 @@ class Scanner implements HeaderScan {
     this.#chars += name.length + value.length;
     // The one thing that the runtime's parser lets through and an origin may read as a new line or field.
     if (controlBytes.test(value)) this.#refuse({ code: 'request.header_invalid', header: name });
-    if (carrierHeaders.has(name) && this.#takeTokens(name, value)) return;
+    if (mayCarry(name, value) && this.#takeTokens(name, value)) return;
     this.#note(name, value);
     if (dropsFromRequest(name, this.#clientIp) && !(this.upgrade && name === 'upgrade')) {
       this.drop.push(name);

@@ -1,12 +1,13 @@
 /**
- * Where a Weir key may stand, and how it is taken out again without touching anything else (decisions section 2).
+ * Where a Weir key may stand, and how it is taken out again without touching anything else (decisions section 2; SDKs have names of their own
+ * for the place, so a header or query pair that is nothing but a Weir key counts under any name).
  * Promises: every whole token in a carrier is found; what is not a token there is the caller's own and stays, byte for byte. Pure.
  * Called by stage 01; the management API takes a key in X-Weir-Key and Authorization: Bearer only.
  */
-import { tokensIn } from './token';
+import { isToken, tokenChars, tokensIn } from './token';
 
 /** Headers in which SDKs put an API key. */
-export const carrierHeaders: ReadonlySet<string> = new Set([
+const carrierHeaders: ReadonlySet<string> = new Set([
   'x-weir-key',
   'authorization',
   'sec-websocket-protocol',
@@ -14,6 +15,16 @@ export const carrierHeaders: ReadonlySet<string> = new Set([
   'x-goog-api-key',
   'api-key',
 ]);
+
+/** Whether a header can hold a key: one of the carriers, or one whose whole value may be a key (`apikey: wk_…`). */
+export const mayCarry = (name: string, value: string): boolean =>
+  value.length === tokenChars || carrierHeaders.has(name);
+
+/** The keys in a query pair: anywhere in `key`, in any other one only as its whole value; `value` is decoded. */
+export const carriedByPair = (name: string, value: string): readonly string[] => {
+  if (name === 'key') return tokensIn(value);
+  return isToken(value) ? [value] : [];
+};
 
 /** What a carrier held: its tokens, and what is left of it (`null`: nothing). */
 export interface Carried {

@@ -66,6 +66,7 @@ const carriers: readonly Carrier[] = [
   { name: 'x-api-key: Bearer', head: (t) => `x-api-key: Bearer ${t}`, besideOnly: true },
   { name: 'x-goog-api-key', head: (t) => `x-goog-api-key: ${t}` },
   { name: 'api-key', head: (t) => `api-key: ${t}` },
+  { name: 'a header of another name', head: (t) => `apikey: ${t}` },
   { name: 'Sec-WebSocket-Protocol', head: (t) => `${upgrade}Sec-WebSocket-Protocol: chat, ${t}` },
   {
     name: 'Sec-WebSocket-Protocol, behind a dot',
@@ -74,6 +75,7 @@ const carriers: readonly Carrier[] = [
   { name: '?key=', query: (t) => `?a=1&key=${t}&b=2` },
   { name: '?key= twice', query: (t) => `?key=${t}&key=${t}` },
   { name: '?key=Bearer', query: (t) => `?key=Bearer%20${t}`, besideOnly: true },
+  { name: '?apikey=', query: (t) => `?a=1&apikey=${t}&b=2` },
   { name: '?%6bey=', query: (t) => `?%6bey=${t}` },
   { name: '?key= with every byte escaped', query: (t) => `?key=${everyByte(t)}`, besideOnly: true },
   {

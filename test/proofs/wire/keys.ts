@@ -118,6 +118,27 @@ export const keyRows: readonly WireRow[] = [
     },
   },
   {
+    n: 177,
+    kind: 'change',
+    title: 'A header or query pair of any name that is nothing but a Weir key is such a place too',
+    why: 'decisions section 2: any SDK works by changing base URL and key, and they have names of their own for it',
+    run: async (stand) => {
+      const target = `${stand.plain.path}/k`;
+      const key = stand.token;
+      for (const name of ['apikey', 'X-Algolia-API-Key', 'xi-api-key', 'PRIVATE-TOKEN'])
+        await consumed(stand, { target, headers: [`${name}: ${key}`] });
+      await consumed(stand, { target, headers: [`apikey: ${key}`, bearer(key)] });
+      for (const name of ['apikey', 'access_token', 'api%5fkey'])
+        await consumed(stand, { target: `${target}?a=%2f&${name}=${key}&b` }, [], 'GET /k?a=%2f&b');
+      const text = [`X-Note: see ${key}`];
+      const { request } = await relay(stand, {
+        target: `${target}?note=see+${key}`,
+        headers: text,
+      });
+      arrives(request, `GET /k?note=see+${key}`, text);
+    },
+  },
+  {
     n: 67,
     kind: 'kept',
     title:

@@ -121,6 +121,8 @@ describe('the key', () => {
     ['x-api-key', `'${token}'`, null],
     ['x-goog-api-key', token, null],
     ['api-key', token, null],
+    ['apikey', token, null],
+    ['x-any-name', token, null],
     ['sec-websocket-protocol', `chat, openai-insecure-api-key.${token}`, 'chat'],
   ])('is found in %s and does not pass', (name, value, rest) => {
     const call = accepted('/call/api', { key: null, headers: { [name]: value } });
@@ -132,6 +134,19 @@ describe('the key', () => {
   it('is found in the query, and the pairs beside it keep their bytes', () => {
     const call = accepted(`/call/api?a=%7e&key=${token}&b`, { key: null });
     expect([call.token, call.query]).toEqual([token, 'a=%7e&b']);
+  });
+
+  it('is found in a pair of any name that is nothing else', () => {
+    const call = accepted(`/call/api?a=%7e&apikey=${token.replace('_', '%5f')}&b`, { key: null });
+    expect([call.token, call.query]).toEqual([token, 'a=%7e&b']);
+  });
+
+  it.each([
+    ['a header', { headers: { 'x-note': `see ${token}` } }, ''],
+    ['a pair', {}, `?note=see+${token}`],
+  ])('inside the text of %s that is no carrier is text', (_, options, query) => {
+    const call = accepted(`/call/api${query}`, options);
+    expect([call.query ?? '', call.headers.drop]).toEqual([query.slice(1), ['x-weir-key']]);
   });
 
   it('is found in the query behind a scheme, whose pair goes whole', () => {
