@@ -1,14 +1,14 @@
 /**
  * ProviderCapacity: one truth for all isolates about the operator's accounts at one provider, or at
  * one aggregator. Id: `idFromName(provider slug)`, or of `overflow:<aggregator>`. Durable: locks,
- * strikes, probes, marks, the sweep's reading and the ids of late operations. Losable: the order of
- * sends. Its alarm forgets what has ended.
+ * strikes, probes, marks, the sweep's reading, the ids of late operations, and the sends of enforced
+ * windows. Losable: places. Its alarm forgets what has ended.
  * Promises: methods are synchronous, so nothing comes between read and write; RPC is additive for
  * two releases. Called by `src/adapters/durable/` only; rules are in `src/domain/capacity/`.
  */
 import { DurableObject } from 'cloudflare:workers';
 import { assert } from '../src/base/assert';
-import { capacityAlarmJitterMs } from '../src/base/limits-capacity';
+import { capacityAlarmJitterMs, spacerJitterMs } from '../src/base/limits-capacity';
 import { Breaker } from '../src/domain/capacity/breaker';
 import type {
   CapacityState,
@@ -29,7 +29,7 @@ import { type SqlRow, text } from './ledger/storage';
 import { providerCapacitySchema } from './schema/provider-capacity';
 
 export class ProviderCapacity extends DurableObject {
-  readonly #slots = new Slots();
+  readonly #slots = new Slots((bucket) => this.#sendsOf(bucket));
   /** `null`: as the disk has it. */
   #breaker: Breaker | null = null;
   /** What the alarm is set for, without its jitter; `null`: this instance has not set it. */
@@ -68,11 +68,15 @@ export class ProviderCapacity extends DurableObject {
 
   /** Never sleeps: the caller does. */
   take(op: SlotOp): SlotAnswer {
-    return this.#slots.take(op, this.nowMs());
+    const nowMs = this.nowMs();
+    const answer = this.#slots.take(op, nowMs);
+    this.#writeSends(nowMs - op.rate.windowMs - spacerJitterMs);
+    return answer;
   }
 
   giveBack(id: string): void {
     this.#slots.giveBack(id, this.nowMs());
+    this.#writeSends(null);
   }
 
   observe(reading: Reading): void {
@@ -125,6 +129,25 @@ export class ProviderCapacity extends DurableObject {
     return answer;
   }
 
+  /** Sends that are older than `beforeMs` are counted by nobody. */
+  #writeSends(beforeMs: number | null): void {
+    const { sql } = this.ctx.storage;
+    for (const { bucket, atMs, isBooked } of this.#slots.takeChanges()) {
+      if (isBooked) sql.exec('INSERT INTO send (bucket, at) VALUES (?, ?)', bucket, atMs);
+      else sql.exec(oneSend, bucket, atMs);
+      if (beforeMs !== null)
+        sql.exec('DELETE FROM send WHERE bucket = ? AND at < ?', bucket, beforeMs);
+    }
+  }
+
+  #sendsOf(bucket: string): readonly number[] {
+    const rows = this.ctx.storage.sql.exec(
+      'SELECT at FROM send WHERE bucket = ? ORDER BY at',
+      bucket,
+    );
+    return rows.toArray().map((row) => Number(row.at));
+  }
+
   #loaded(): Breaker {
     const { name } = this.ctx.id;
     assert(name !== undefined, 'a capacity object is named after its provider');
@@ -149,6 +172,10 @@ export class ProviderCapacity extends DurableObject {
     void this.ctx.storage.setAlarm(dueMs + Math.floor(Math.random() * capacityAlarmJitterMs));
   }
 }
+
+/** Two sends may have one time. */
+const oneSend =
+  'DELETE FROM send WHERE rowid = (SELECT rowid FROM send WHERE bucket = ? AND at = ? LIMIT 1)';
 
 /** A row that this class wrote. */
 const parseItem = (row: SqlRow): ItemRow =>

@@ -11,4 +11,7 @@ export const providerCapacitySchema: readonly string[] = [
     body TEXT NOT NULL,
     PRIMARY KEY (kind, key)
   ) WITHOUT ROWID`,
+  // Sends that an enforced window may still count, epoch milliseconds; see src/domain/capacity/slots.ts.
+  `CREATE TABLE send (bucket TEXT NOT NULL, at REAL NOT NULL)`,
+  `CREATE INDEX send_at ON send (bucket, at)`,
 ];

@@ -58,6 +58,8 @@ export const spacerJitterMs = 250;
 export const rateLimitMax = 10_000;
 /** Longest declared window, milliseconds. */
 export const rateWindowMsMax = 3_600_000;
+/** Shortest enforced window whose sends are written, milliseconds: a shorter one has passed before a quiet object is evicted. */
+export const keptWindowMsMin = 5_000;
 /** Buckets of one provider: its endpoints with their accounts. */
 export const rateBucketsMax = 2_000;
 /** Places of one provider that are remembered for a repeat or to be given back; beyond it the oldest goes. */

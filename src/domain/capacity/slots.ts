@@ -2,11 +2,13 @@
  * Slots: the order of sends of one provider: its buckets with their spacers and windows, and who has which place.
  * Promises: the candidate that waits least is chosen and its place taken in one step, equals take turns; a wait beyond `waitMsMax` takes
  * no place and goes at once; only an enforced bucket whose window is full refuses; a repeated id gets its first place again.
- * All of it is memory: a restart forgets it, and the worst of that is one burst. Owned by `durable-objects/provider-capacity.ts`.
+ * Places are memory: a restart forgets them, and the worst of that is one burst. The sends of an enforced window are given out to be
+ * written, and asked for when its bucket is first used. Owned by `durable-objects/provider-capacity.ts`.
  */
 import { assert } from '../../base/assert';
 import {
   capacityRepeatMs,
+  keptWindowMsMin,
   rateBucketsMax,
   rateLimitMax,
   ratePlacesMax,
@@ -28,6 +30,7 @@ interface Bucket {
 /** One candidate, as it would be served. */
 interface Offer {
   readonly account: string;
+  readonly name: string;
   readonly bucket: Bucket;
   /** By the spacer, milliseconds; what decides between candidates. */
   readonly waitMs: number;
@@ -39,7 +42,23 @@ interface Offer {
 
 interface Place extends Offer {
   readonly takenAtMs: number;
+  /** It was given out as a send. */
+  readonly isKept: boolean;
 }
+
+/** A send of an enforced window that was booked, or was not made after all. Epoch milliseconds. */
+interface SendChange {
+  readonly bucket: string;
+  readonly atMs: number;
+  readonly isBooked: boolean;
+}
+
+/** The kept sends of a bucket, earliest first, epoch milliseconds. */
+type KeptSends = (bucket: string) => readonly number[];
+
+/** Whether a restart must not forget the window: an object that nobody asks is gone after some ten seconds. */
+const isKeptWindow = ({ isEnforced, rate }: Pick<SlotOp, 'isEnforced' | 'rate'>): boolean =>
+  isEnforced && rate.windowMs >= keptWindowMsMin;
 
 export class Slots {
   /** Least recently used first. */
@@ -47,6 +66,19 @@ export class Slots {
   /** By call, oldest first. */
   readonly #places = new Map<string, Place>();
   #turns = 0;
+  readonly #keptSends: KeptSends;
+  #changes: SendChange[] = [];
+
+  constructor(keptSends: KeptSends = () => []) {
+    this.#keptSends = keptSends;
+  }
+
+  /** What has to be written since the last time. */
+  takeChanges(): readonly SendChange[] {
+    const changes = this.#changes;
+    this.#changes = [];
+    return changes;
+  }
 
   /** See {@link SlotOp}. */
   take(op: SlotOp, nowMs: number): SlotAnswer {
@@ -72,6 +104,7 @@ export class Slots {
     if (place === undefined) return;
     this.#places.delete(id);
     place.bucket.window.remove(place.atMs);
+    if (place.isKept) this.#changes.push({ bucket: place.name, atMs: place.atMs, isBooked: false });
     if (place.isPlace) place.bucket.spacer.giveBack(place.atMs, nowMs);
   }
 
@@ -86,16 +119,18 @@ export class Slots {
 
   #offer(
     { account, bucket: name }: SlotOp['candidates'][number],
-    { rate, waitMsMax, isSpaced }: SlotOp,
+    op: SlotOp,
     nowMs: number,
   ): Offer {
-    const bucket = this.#bucketOf(name, rate);
+    const { rate, waitMsMax, isSpaced } = op;
+    const bucket = this.#bucketOf(name, op);
     bucket.window.prune(rate, nowMs);
-    if (!isSpaced) return { account, bucket, waitMs: 0, atMs: nowMs, isPlace: false };
+    const own = { account, name, bucket };
+    if (!isSpaced) return { ...own, waitMs: 0, atMs: nowMs, isPlace: false };
     const atMs = bucket.spacer.next(nowMs);
     const waitMs = atMs - nowMs;
-    if (waitMs > waitMsMax) return { account, bucket, waitMs, atMs: nowMs, isPlace: false };
-    return { account, bucket, waitMs, atMs, isPlace: true };
+    if (waitMs > waitMsMax) return { ...own, waitMs, atMs: nowMs, isPlace: false };
+    return { ...own, waitMs, atMs, isPlace: true };
   }
 
   #book(offer: Offer, op: SlotOp, nowMs: number): SlotAnswer {
@@ -104,14 +139,18 @@ export class Slots {
     bucket.window.add(atMs);
     this.#turns += 1;
     bucket.turn = this.#turns;
-    this.#places.set(op.id, { ...offer, takenAtMs: nowMs });
+    const isKept = isKeptWindow(op);
+    if (isKept) this.#changes.push({ bucket: offer.name, atMs, isBooked: true });
+    this.#places.set(op.id, { ...offer, takenAtMs: nowMs, isKept });
     return go(offer, nowMs);
   }
 
   /** The bucket of that name, as the one used last. */
-  #bucketOf(name: string, { windowMs }: DeclaredRate): Bucket {
+  #bucketOf(name: string, op: SlotOp): Bucket {
+    const { windowMs } = op.rate;
     const known = this.#buckets.get(name);
     const bucket = known ?? { spacer: new Spacer(), window: new SendWindow(), windowMs, turn: 0 };
+    if (known === undefined && isKeptWindow(op)) bucket.window.restore(this.#keptSends(name));
     bucket.windowMs = windowMs;
     this.#buckets.delete(name);
     this.#buckets.set(name, bucket);

@@ -39,6 +39,11 @@ export class SendWindow {
     return first === undefined ? nowMs : Math.max(nowMs, first + stretchMs(rate));
   }
 
+  /** The sends before a restart, earliest first. */
+  restore(sends: readonly number[]): void {
+    this.#sends = [...sends];
+  }
+
   /** Books a send. */
   add(atMs: number): void {
     this.#sends.splice(this.#behind(atMs), 0, atMs);

@@ -194,3 +194,59 @@ describe('ProviderCapacity', () => {
     expect((await objectOf('reset').view()).locks).toEqual([]);
   });
 });
+
+describe('a window that refuses', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: startMs }));
+  afterEach(() => void vi.useRealTimers());
+
+  const minuteMs = 60_000;
+  const enforced = (id: string, more: Partial<SlotOp> = {}): SlotOp => ({
+    ...slot(id),
+    rate: { limit: 3, windowMs: minuteMs },
+    isEnforced: true,
+    isSpaced: false,
+    ...more,
+  });
+  const sends = (stub: DurableObjectStub<ProviderCapacity>): Promise<number> =>
+    runInDurableObject(stub, (_, { storage }) =>
+      Number(storage.sql.exec('SELECT count(*) AS n FROM send').one().n),
+    );
+
+  it('counts the sends before an eviction, which ten quiet seconds are enough for', async () => {
+    const stub = objectOf('window');
+    for (const id of ['a', 'b', 'c']) expect((await stub.take(enforced(id))).outcome).toBe('go');
+    pass(20_000);
+    await evictDurableObject(stub);
+    const full = minuteMs + spacerJitterMs - 1;
+    expect(await stub.take(enforced('d'))).toMatchObject({
+      outcome: 'refused',
+      retryAfterMs: full - 20_000,
+    });
+    pass(full - 20_000 + 2);
+    expect((await stub.take(enforced('e'))).outcome).toBe('go');
+    expect(await sends(stub)).toBe(1);
+  });
+
+  it('forgets a send that was given back, also after an eviction', async () => {
+    const stub = objectOf('window back');
+    for (const id of ['a', 'b', 'c']) await stub.take(enforced(id));
+    await stub.giveBack('b');
+    await stub.giveBack('b');
+    expect(await sends(stub)).toBe(2);
+    await evictDurableObject(stub);
+    expect((await stub.take(enforced('d'))).outcome).toBe('go');
+    expect((await stub.take(enforced('e'))).outcome).toBe('refused');
+  });
+
+  it('is kept by bucket, and only where it refuses and outlives a quiet object', async () => {
+    const stub = objectOf('window free');
+    const other = [{ account: 'b', bucket: 'acme#b' }];
+    await stub.take({ ...slot('a'), candidates: other });
+    await stub.take(enforced('b', { rate: slot('b').rate, candidates: other }));
+    expect(await sends(stub)).toBe(0);
+    for (const id of ['c', 'd', 'e']) await stub.take(enforced(id));
+    await evictDurableObject(stub);
+    expect((await stub.take(enforced('f', { candidates: other }))).outcome).toBe('go');
+    expect((await stub.take(enforced('g'))).outcome).toBe('refused');
+  });
+});
