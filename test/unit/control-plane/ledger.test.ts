@@ -1,9 +1,19 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { writeJournal } from '../../../src/adapters/d1/journal';
+import { registerLedger, writeJournal } from '../../../src/adapters/d1/journal';
 import { pageSizeMax } from '../../../src/base/limits';
 import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
-import { type Api, db, makeApi, makeKey, makeTenant, objects, type Tenant } from './harness';
+import { copyJournals } from '../../../src/jobs/journal';
+import {
+  type Api,
+  db,
+  makeApi,
+  makeKey,
+  makeTenant,
+  objects,
+  realLedgers,
+  type Tenant,
+} from './harness';
 
 let api: Api;
 let parent: Tenant;
@@ -47,6 +57,25 @@ async function walk(tenant: Tenant) {
   }
   return { seen, pages };
 }
+
+describe('the copy in D1', () => {
+  it('says what was left in the ledger of a tenant that was deleted, also when it was copied only then', async () => {
+    const tenant = await makeTenant(api);
+    await registerLedger(db, { ledgerTenantId: tenant.id, homeRegion: null }, Date.now());
+    await topUp(tenant, 'pay_left', 70);
+    for (const one of (await api.made('GET', tenant.at('/principals'))).data)
+      await api.send('DELETE', tenant.at(`/principals/${one.id}`));
+    expect((await api.send('DELETE', `/tenants/${tenant.id}`)).status).toBe(204);
+    await copyJournals(db, realLedgers, Date.now());
+    const { results } = await db
+      .prepare(
+        'select available_micros, settled_micros from ledger_journal where tenant_id = ? order by seq desc limit 1',
+      )
+      .bind(tenant.id)
+      .all();
+    expect(results).toEqual([{ available_micros: 70, settled_micros: 0 }]);
+  });
+});
 
 describe('the balance', () => {
   it('adds up: granted and topped up are available, held or settled', async () => {
