@@ -66,7 +66,7 @@ export interface CallServices extends LadderPorts, GuardPorts, RelayPorts, Overf
   readonly callLog: CallLog;
 }
 
-/** Runs one request of a data plane surface. `background` is this request's waitUntil. */
+/** Runs one request of a data plane surface. `background` is this request's waitUntil. Never rejects: every exit is awaited in here. */
 export async function runCall(
   surface: Surface,
   request: Request,
@@ -91,14 +91,14 @@ export async function runCall(
     const admitted = admit(authorized.value);
     if (!admitted.ok) return life.refuse(admitted.error);
     const reserved = await life.wait(reserve(admitted.value, services, life.background));
-    if (!reserved.ok) return life.refuseOrElsewhere(admitted.value, reserved.error);
-    if ('replay' in reserved.value) return life.replay(reserved.value.replay);
+    if (!reserved.ok) return await life.refuseOrElsewhere(admitted.value, reserved.error);
+    if ('replay' in reserved.value) return await life.replay(reserved.value.replay);
     life.owes(reserved.value.money);
     const guarded = await life.wait(guard(reserved.value, services, life.background));
-    if (!guarded.ok) return life.refuseOrElsewhere(reserved.value, guarded.error);
+    if (!guarded.ok) return await life.refuseOrElsewhere(reserved.value, guarded.error);
     const hold = life.begin(guarded.value);
     const answered = await relay(guarded.value, services, hold);
-    if (!answered.ok) return life.unanswered(guarded.value, answered.error);
+    if (!answered.ok) return await life.unanswered(guarded.value, answered.error);
     const last = mayBeBurst(answered.value) ? await life.resent(answered.value, hold) : answered;
     if (!last.ok) return life.refuse(last.error);
     const settled = await settle(last.value, hold, services, life.background);
@@ -106,7 +106,7 @@ export async function runCall(
     const evidenced = await evidence(settled.value, hold);
     if (!evidenced.ok) return life.refuse(evidenced.error);
     life.note(evidenced.value);
-    return life.answerOrElsewhere(evidenced.value);
+    return await life.answerOrElsewhere(evidenced.value);
   } catch (bug) {
     return life.fail(bug);
   }

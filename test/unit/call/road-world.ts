@@ -22,7 +22,8 @@ import { NotedDesk, NotedTasks } from './desk';
 
 export interface World {
   readonly surface?: Surface;
-  readonly identity?: Result<'known', Refusal>;
+  /** `bug`: asking who calls throws. */
+  readonly identity?: Result<'known', Refusal> | 'bug';
   readonly key?: Partial<AccessKey>;
   readonly found?: readonly Upstream[];
   readonly egress?: Refusal;
@@ -43,6 +44,8 @@ export interface World {
   /** Members that the credentials bind into the body. */
   readonly bound?: PreparedCredentials['json'];
   readonly send?: CallServices['send'];
+  /** Takes no time unless something happens in it. */
+  readonly sleep?: CallServices['sleep'];
 }
 
 export const asking = (init: RequestInit = {}, path = '/call/api/v1/x'): Request =>
@@ -69,10 +72,12 @@ export function play(world: World = {}, request = asking()) {
     ...capacityPorts(world.capacity),
     ...catalogPorts(world.entry ?? null).ports,
     hasSetting: () => true,
+    ...(world.sleep === undefined ? {} : { sleep: world.sleep }),
     overflow: world.overflow ?? noOverflow,
     config: {
       identify: () => {
         const known = ok({ key: key(world.key), tenant: view });
+        if (world.identity === 'bug') throw new TypeError('bug');
         const who = world.identity?.ok === false ? world.identity : known;
         return note('identify', world.isCold ? Promise.resolve(who) : who);
       },

@@ -61,6 +61,33 @@ describe('a paid answer', () => {
   });
 });
 
+describe('a burst', () => {
+  const slow = () => new Response('{}', { status: 429, headers: { 'retry-after': '1' } });
+  const answeringTwice = (second: () => Promise<Response>) => {
+    const answers = [async () => slow(), second];
+    return async () => (answers.shift() ?? second)();
+  };
+
+  it('is sent once more on the same hold; the second answer is the answer', async () => {
+    const send = answeringTwice(async () => new Response('{"a":1}'));
+    const { answer, asked, rows, desk } = bought({ send });
+    const got = await answer;
+    expect([got.status, await got.text()]).toEqual([200, '{"a":1}']);
+    expect(got.headers.get('x-weir-smoothed')).toBe('retry=1');
+    expect(asked.filter((port) => port === 'send').length).toBe(2);
+    expect([desk.places.length, told(desk)]).toEqual([1, [['settle', 70, true]]]);
+    expect(rows).toMatchObject([{ outcome: 'answered', status: 200, costMicros: 70 }]);
+  });
+
+  it('whose second send breaks is a fault of that one, and gives the hold back', async () => {
+    const send = answeringTwice(() => Promise.reject(new Error('off')));
+    const { answer, rows, desk } = bought({ send });
+    expect((await answer).status).toBe(502);
+    expect(told(desk)).toEqual([['release', 'downstream.error']]);
+    expect(rows).toMatchObject([{ outcome: 'failed', code: 'downstream.error' }]);
+  });
+});
+
 describe('a refusal', () => {
   it('by the contract of the row comes before money', async () => {
     const { answer, asked } = bought({ entry: rowOf({ strictQuery: true }) }, {});

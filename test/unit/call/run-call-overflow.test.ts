@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Overflow } from '../../../src/call/branch-overflow';
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';
 import type { EnvelopeRequest } from '../../../src/domain/overflow/envelope';
+import type { OverflowRoute } from '../../../src/domain/overflow/routes';
 import { usdUnitMicros } from '../../../src/domain/pricing/price';
 import { perCall, settled } from '../domain/pricing/prices';
 import { cost, pending, rule, settlement } from '../domain/tasks/rows';
@@ -17,6 +18,11 @@ const outOfQuota = () => new NotedCapacity({ view: locked('vendor.search', { kin
 
 const served = '{"success":true,"priceCents":0.008,"data":{"a":1, "credits":2}}';
 
+const theRoute: OverflowRoute = {
+  ...{ endpointId: 'vendor.search', aggregator: 'orthogonal', vendor: 'vendor' },
+  ...{ operation: '/v1/search', priceMicros: 90, unit: 'call', singleResult: false },
+};
+
 /** The road with a route through an aggregator, and a vendor that answers 402. */
 async function around(
   world: World = {},
@@ -30,12 +36,7 @@ async function around(
     mode: 'on',
     aggregators: usualAggregators,
     keyOf: () => 'agg-key',
-    routes: {
-      routeFor: () => ({
-        ...{ endpointId: 'vendor.search', aggregator: 'orthogonal', vendor: 'vendor' },
-        ...{ operation: '/v1/search', priceMicros: 90, unit: 'call', singleResult: false },
-      }),
-    },
+    routes: { routeFor: () => theRoute },
     budgets: { ...noOverflow.budgets, reserve: async () => ({ outcome: 'reserved' }) },
     ask: async (request) => {
       runs.push(request);
@@ -43,13 +44,13 @@ async function around(
     },
   };
   const desk = new NotedDesk();
-  const { answer, rows, background } = play(
+  const { answer, asked, rows, reports, background } = play(
     { found: [], entry: rowOf(), overflow, desk, send: answering('{}', { status: 402 }), ...world },
     asking({ headers: { 'x-weir-key': token, ...headers } }, `${path}${query}`),
   );
   const got = await answer;
   await Promise.all(background.work);
-  return { got, runs, rows, desk };
+  return { got, runs, rows, desk, asked, reports };
 }
 
 describe('a vendor that says with a bill that our account is out', () => {
@@ -154,6 +155,96 @@ describe('a task, which lives where it was submitted, whatever its row was when 
   });
 });
 
+const full = (): World => ({
+  entry: rowOf({ rate: { limit: 1, windowMs: 1_000 } }),
+  capacity: new NotedCapacity({ slot: { outcome: 'refused', retryAfterMs: 900 } }),
+});
+
+describe('the rows of a call that an aggregator served', () => {
+  const ofChild = {
+    ...{ outcome: 'answered', status: 200, code: null, blame: null, costMicros: 80 },
+    ...{ servedVia: 'overflow:orthogonal', account: null, signal: null, evidence: null },
+  };
+  const idOf = (got: Response) => got.headers.get('x-weir-call-id');
+
+  it.each<[string, World]>([
+    ['whose account is known to be out', { capacity: out() }],
+    ['whose window is full', full()],
+  ])('%s: one, the child’s under the call’s own id', async (_, world) => {
+    const { got, rows, desk } = await around(world);
+    expect([got.status, await got.text()]).toEqual([200, '{"a":1, "credits":2}']);
+    expect(rows).toMatchObject([{ ...ofChild, id: idOf(got), holdId: desk.places.at(-1)?.[1] }]);
+    expect(rows[0]?.latencyMs).toBeLessThan(1_000);
+  });
+
+  it('that its vendor had answered: the child’s, and the vendor’s answer as it was', async () => {
+    const { got, rows, desk } = await around({ masks: true });
+    const [own, childs] = desk.places.map((op) => op[1]);
+    expect(got.status).toBe(200);
+    expect(rows).toMatchObject([
+      { ...ofChild, id: `${idOf(got)}:overflow`, holdId: childs },
+      {
+        ...{ id: idOf(got), outcome: 'answered', status: 402, code: null, blame: null },
+        ...{ costMicros: null, servedVia: null, account: 'primary', signal: 'balance' },
+        ...{ evidence: '{}', holdId: own },
+      },
+    ]);
+    for (const row of rows) expect(row.latencyMs).toBeLessThan(1_000);
+  });
+});
+
+it('a hold that was placed before the window was asked is given back before the child’s is placed', async () => {
+  const { asked, desk } = await around(full());
+  const ofMoney = asked.filter((port) => ['place', 'release', 'settle'].includes(port));
+  expect(ofMoney).toEqual(['place', 'release', 'place', 'settle']);
+  expect(told(desk)).toEqual([
+    ['release', 'provider_rate_limited'],
+    ['settle', 80, true],
+  ]);
+});
+
+describe('a call that is dearer elsewhere than its caller accepts', () => {
+  const ceiling = { 'x-weir-max-cost-micro': '80' };
+
+  it.each<[string, World, number, string | null]>([
+    ['that our account failed: their answer', {}, 402, null],
+    ['whose account is out: our no', { capacity: out() }, 503, 'provider_capacity'],
+    ['whose window is full: our no', full(), 429, 'provider_rate_limited'],
+  ])('%s, and one row', async (_, world, status, code) => {
+    const { got, runs, rows } = await around(world, '', ceiling);
+    expect([got.status, runs]).toEqual([status, []]);
+    expect(rows).toMatchObject([{ status, code, servedVia: null }]);
+    if (code !== null) expect(await got.json()).not.toHaveProperty('overflow', expect.any(String));
+  });
+});
+
+describe('a bug on the way around an account', () => {
+  /** The route is found when the row is resolved; the look behind that throws. */
+  const overflowing = (): Overflow => {
+    let looks = 0;
+    const routeFor = () => {
+      looks += 1;
+      if (looks > 1) throw new TypeError('bug');
+      return theRoute;
+    };
+    return { ...noOverflow, mode: 'on', routes: { routeFor } };
+  };
+
+  it.each<[string, World]>([
+    ['that our account failed', {}],
+    ['whose account is out', { capacity: out() }],
+    ['whose window is full', full()],
+  ])('is a bare 500 with its row, and no hold stays open, for a call %s', async (_, world) => {
+    const { got, rows, reports, desk } = await around({ ...world, overflow: overflowing() });
+    expect([got.status, got.headers.get('x-weir-call-id')]).toEqual([500, rows[0]?.id]);
+    expect(rows).toMatchObject([
+      { outcome: 'failed', status: 500, code: 'internal.error', blame: 'gateway' },
+    ]);
+    expect(reports).toMatchObject([['call.bug', { error: 'TypeError' }]]);
+    expect(told(desk).map(([op]) => op)).toEqual(desk.places.map(() => 'release'));
+  });
+});
+
 describe('an aggregator that does not take the request either', () => {
   const no: readonly [number, string] = [400, '{"success":false,"error":"schema"}'];
   it('of a call whose account is out: the 503 says so, and the run has a row', async () => {
@@ -170,6 +261,30 @@ describe('an aggregator that does not take the request either', () => {
     expect(rows.map((row) => [row.id.slice(31), row.status, row.code, row.servedVia])).toEqual([
       [':overflow', 502, 'overflow.contract', 'overflow:orthogonal'],
       ['', 503, 'provider_capacity', null],
+    ]);
+  });
+
+  it('of a call whose window is full: the 429 says nothing of it, and the run has a row', async () => {
+    const { got, rows } = await around(full(), '', {}, no);
+    const problem = await got.json();
+    expect([got.status, problem]).toMatchObject([
+      429,
+      { type: 'urn:weir:problem:provider_rate_limited' },
+    ]);
+    expect(problem).not.toHaveProperty('overflow');
+    expect(rows.map(({ code }) => code)).toEqual(['overflow.contract', 'provider_rate_limited']);
+  });
+
+  const burst: World = { send: answering('{}', { status: 429, headers: { 'retry-after': '30' } }) };
+  it.each<[string, World, readonly [number, string], number]>([
+    ['for its own rules', {}, no, 402],
+    ['at all, where our account had but a burst', burst, [500, 'down'], 429],
+  ])('%s: the vendor’s answer stands', async (_, world, answer, status) => {
+    const { got, rows } = await around(world, '', {}, answer);
+    expect([got.status, got.headers.get('x-weir-error-source')]).toEqual([status, 'upstream']);
+    expect(rows.map((row) => [row.id.slice(31), row.status, row.outcome])).toEqual([
+      [':overflow', 502, 'failed'],
+      ['', status, 'answered'],
     ]);
   });
 

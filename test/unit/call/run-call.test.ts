@@ -31,6 +31,8 @@ describe('an answer', () => {
         blame: null,
       },
     ]);
+    // Each look at the clock of this world is 7 ms later.
+    expect(rows[0]?.latencyMs).toBeLessThan(100);
   });
 
   it.each([401, 404, 429, 500, 503])('of %i is an answer, not an error', async (status) => {
@@ -204,15 +206,113 @@ describe('no answer', () => {
     };
     const { answer, rows, reports } = play({ send: bug });
     const got = await answer;
-    expect(got.status).toBe(500);
-    expect(rows).toMatchObject([{ outcome: 'failed', status: 500, code: 'internal.error' }]);
+    expect([got.status, got.headers.get('x-weir-call-id')]).toEqual([500, rows[0]?.id]);
+    expect(rows).toMatchObject([
+      { outcome: 'failed', status: 500, code: 'internal.error', blame: 'gateway' },
+    ]);
     expect(reports).toMatchObject([['call.bug', { call_id: rows[0]?.id, error: 'TypeError' }]]);
     expect(JSON.stringify(reports) + (await got.text())).not.toContain('sk-vendor');
   });
 });
 
+it('a bug while the caller is waited for is one too: a bare 500 with its row', async () => {
+  const send: CallServices['send'] = () => Promise.reject(new Error('off'));
+  const sleep = () => Promise.reject(new TypeError('bug'));
+  const { answer, rows, reports } = play({ send, sleep }, asking({ method: 'POST', body: 'x' }));
+  expect((await answer).status).toBe(500);
+  expect(rows).toMatchObject([{ outcome: 'failed', code: 'internal.error', blame: 'gateway' }]);
+  expect(reports).toMatchObject([['call.bug', { error: 'TypeError' }]]);
+});
+
+describe('a bug before anybody knows who calls', () => {
+  it('is a bare 500 of nobody', async () => {
+    const { answer, rows, reports } = play({ identity: 'bug' });
+    const got = await answer;
+    expect([got.status, got.headers.get('x-weir-call-id'), rows]).toEqual([500, null, []]);
+    expect(reports).toMatchObject([['call.bug', { call_id: null }]]);
+  });
+});
+
+describe('a send that broke while its body was under way', () => {
+  const off: CallServices['send'] = () => Promise.reject(new Error('off'));
+
+  it.each<[name: string, leaves: boolean, row: object]>([
+    [
+      'because its caller left, as the runtime says a moment later: cancelled',
+      true,
+      { outcome: 'cancelled', status: 499, code: 'client.closed', blame: 'caller' },
+    ],
+    [
+      'with its caller still there: failed',
+      false,
+      { outcome: 'failed', status: 502, code: 'downstream.error', blame: 'connection' },
+    ],
+  ])('%s', async (_, leaves, row) => {
+    const client = new AbortController();
+    const sleep = async () => void (leaves && client.abort());
+    const request = asking({ method: 'POST', body: 'x', signal: client.signal });
+    const { answer, rows } = play({ send: off, sleep }, request);
+    await answer;
+    expect(rows).toMatchObject([row]);
+  });
+
+  it.each<[name: string, init: RequestInit, world: World]>([
+    ['that has none', {}, { send: off }],
+    ['whose answer was late', { body: 'x' }, { send: silent }],
+  ])('is not waited for after a call %s', async (_, init, world) => {
+    const slept: number[] = [];
+    const sleep = async (ms: number) => void slept.push(ms);
+    const found = [upstream({ firstByteTimeoutMs: 5 })];
+    const { answer } = play({ found, sleep, ...world }, asking({ method: 'POST', ...init }));
+    await answer;
+    expect(slept).toEqual([]);
+  });
+
+  it('is let go when its caller leaves', async () => {
+    const client = new AbortController();
+    const signals: (AbortSignal | null | undefined)[] = [];
+    const send: CallServices['send'] = (target, init) => {
+      signals.push(init.signal);
+      return silent(target, init);
+    };
+    const request = asking({ method: 'POST', body: 'x', signal: client.signal });
+    const { answer, rows, watched, background } = play({ send }, request);
+    await woken(watched);
+    await vi.waitUntil(() => background.work.length === 1);
+    client.abort();
+    await Promise.all([answer, ...background.work]);
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+    expect(rows).toMatchObject([{ outcome: 'cancelled', status: 499, blame: 'caller' }]);
+  });
+});
+
+it('an answer whose body may not be shown says so on its row', async () => {
+  const send = async () => new Response(new Uint8Array([31, 139, 0]), codedAs('gzip'));
+  const { answer, rows } = play({ masks: true, send });
+  expect(await (await answer).json()).toMatchObject({ upstream_status: 401 });
+  expect(rows).toMatchObject([{ outcome: 'answered', status: 401, code: 'response.redacted' }]);
+});
+
+const codedAs = (coding: string): ResponseInit => ({
+  status: 401,
+  headers: { 'content-encoding': coding },
+  encodeBody: 'manual',
+});
+
 describe('a tracked body', () => {
   const found = [upstream({ trackBody: true })];
+
+  it('in which the upstream falls silent is timed out, and whose fault that is', async () => {
+    const { readable } = new IdentityTransformStream();
+    const silentSoon = [upstream({ trackBody: true, idleTimeoutMs: 5 })];
+    const world = { found: silentSoon, send: async () => new Response(readable) };
+    const { answer, rows, background } = play(world);
+    await expect((await answer).text()).rejects.toThrow();
+    await Promise.all(background.work);
+    expect(rows).toMatchObject([
+      { outcome: 'timed_out', status: 504, code: 'timeout.idle', blame: 'upstream' },
+    ]);
+  });
 
   it('ends its call with its bytes when it has ended', async () => {
     const { answer, rows, background } = play({ found, send: async () => new Response('12345') });
