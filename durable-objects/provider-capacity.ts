@@ -75,7 +75,7 @@ export class ProviderCapacity extends DurableObject {
   }
 
   giveBack(id: string): void {
-    this.#slots.giveBack(id, this.nowMs());
+    this.#slots.giveBack(id);
     this.#writeSends(null);
   }
 

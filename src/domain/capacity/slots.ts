@@ -99,13 +99,13 @@ export class Slots {
   }
 
   /** The place of that call was not used: the next taker has it, if its time has not come. */
-  giveBack(id: string, nowMs: number): void {
+  giveBack(id: string): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
     this.#places.delete(id);
     place.bucket.window.remove(place.atMs);
     if (place.isKept) this.#changes.push({ bucket: place.name, atMs: place.atMs, isBooked: false });
-    if (place.isPlace) place.bucket.spacer.giveBack(place.atMs, nowMs);
+    if (place.isPlace) place.bucket.spacer.giveBack(place.atMs);
   }
 
   /** For an operator. */

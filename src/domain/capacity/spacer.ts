@@ -22,22 +22,20 @@ export class Spacer {
     return Math.max(0, this.#nextAtMs - nowMs);
   }
 
-  /** The place that the next taker would get; takes nothing. */
+  /** The place that the next taker would get; takes nothing. One whose time is over is nobody's: its taker would be too close to the next. */
   next(nowMs: number): number {
     return this.#free.find((atMs) => atMs >= nowMs) ?? Math.max(nowMs, this.#nextAtMs);
   }
 
   /** Takes the place that {@link next} gives. */
-  take(nowMs: number, rate: DeclaredRate): number {
+  take(nowMs: number, rate: DeclaredRate): void {
     const atMs = this.next(nowMs);
     this.#free = this.#free.filter((free) => free >= nowMs && free !== atMs);
     if (atMs >= this.#nextAtMs) this.#nextAtMs = atMs + spacingMs(rate);
-    return atMs;
   }
 
-  /** A place whose time is over is nobody's: whoever took it late would be too close to the next. */
-  giveBack(atMs: number, nowMs: number): void {
-    if (atMs < nowMs || this.#free.includes(atMs)) return;
+  /** A taken place is not used; to be said once. */
+  giveBack(atMs: number): void {
     this.#free = [...this.#free, atMs].sort((a, b) => a - b);
   }
 }

@@ -119,7 +119,7 @@ class World {
           return breaker.view(now());
         }),
       take: (op) => this.#call('take', () => slots.take(op, now())),
-      giveBack: (id) => this.#call('give_back', () => slots.giveBack(id, now())),
+      giveBack: (id) => this.#call('give_back', () => slots.giveBack(id)),
       mark: (op) =>
         this.#call('mark', () => {
           breaker.mark(op, now());

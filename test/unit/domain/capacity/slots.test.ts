@@ -47,8 +47,8 @@ class Stage {
     return answer.outcome === 'go' ? answer.waitMs : -answer.retryAfterMs;
   }
 
-  giveBack(atMs: number, id: string): void {
-    this.slots.giveBack(id, startMs + atMs);
+  giveBack(id: string): void {
+    this.slots.giveBack(id);
   }
 }
 
@@ -79,22 +79,34 @@ describe('places', () => {
   it('given back are the next one’s, the earliest first, each once', () => {
     const stage = new Stage();
     for (let i = 0; i < 5; i += 1) stage.take(0);
-    for (const id of ['c4', 'c2', 'c2', 'nobody']) stage.giveBack(10, id);
+    for (const id of ['c4', 'c2', 'c2', 'nobody']) stage.giveBack(id);
     expect([stage.wait(10), stage.wait(10), stage.wait(10)]).toEqual([90, 290, 490]);
   });
 
   it('given back when their time is over are nobody’s', () => {
     const stage = new Stage();
     for (let i = 0; i < 3; i += 1) stage.take(0);
-    stage.giveBack(150, 'c2');
+    stage.giveBack('c2');
     expect(stage.wait(150)).toBe(150);
   });
 
-  it('one that was given back and then missed is nobody’s either', () => {
+  it('given back are served until their very time', () => {
     const stage = new Stage();
     for (let i = 0; i < 3; i += 1) stage.take(0);
-    stage.giveBack(50, 'c2');
-    expect(stage.wait(150)).toBe(150);
+    stage.giveBack('c2');
+    expect([stage.wait(100), stage.wait(100)]).toEqual([0, 200]);
+  });
+
+  it.each([
+    ['what waited for none', { waitMsMax: -1 }],
+    ['what is sent again', { isSpaced: false }],
+  ])('%s takes none and gives none back', (_, more) => {
+    const stage = new Stage();
+    stage.take(0);
+    stage.take(0, more);
+    expect(stage.wait(0)).toBe(100);
+    stage.giveBack('c2');
+    expect(stage.wait(0)).toBe(200);
   });
 
   it('a repeated call keeps its place', () => {
@@ -154,9 +166,24 @@ describe('windows', () => {
   it('an unused send is not counted', () => {
     const stage = new Stage();
     for (const at of [0, 1, 2]) stage.take(at, { ...again, isEnforced: true });
-    stage.giveBack(3, 'c1');
+    stage.giveBack('c1');
     expect(stage.wait(3, { ...again, isEnforced: true })).toBe(0);
     expect(stage.wait(4, { ...again, isEnforced: true })).toBeLessThan(0);
+  });
+
+  it('a place that its window has forgotten takes no other send along', () => {
+    const stage = new Stage();
+    for (const at of [0, 2_000, 2_001, 2_002]) stage.take(at, { ...again, isEnforced: true });
+    stage.giveBack('c1');
+    expect(stage.wait(2_003, { ...again, isEnforced: true })).toBeLessThan(0);
+  });
+
+  it('full ones of all accounts refuse until the first has room', () => {
+    const stage = new Stage();
+    const both = { ...again, isEnforced: true, rate: { limit: 1, windowMs: 1_000 } };
+    stage.take(0, { ...both, candidates: two.slice(1) });
+    stage.take(400, { ...both, candidates: two.slice(0, 1) });
+    expect(stage.wait(500, { ...both, candidates: two })).toBe(-(499 + spacerJitterMs));
   });
 
   it('a send again is held against the places that were taken ahead', () => {
@@ -179,7 +206,7 @@ describe('windows', () => {
       atMs += Math.floor(random() * 150);
       const answer = stage.take(atMs, { isEnforced: true, isSpaced: random() < 0.7 });
       if (answer.outcome === 'refused') continue;
-      if (random() < 0.2) stage.giveBack(atMs, `c${i}`);
+      if (random() < 0.2) stage.giveBack(`c${i}`);
       else sends.push(atMs + answer.waitMs);
     }
     sends.sort((a, b) => a - b);
@@ -241,8 +268,22 @@ describe('what is remembered', () => {
       slots.take(op(`c${i}`, { candidates, isSpaced: false }), startMs);
     }
     expect(slots.buckets(startMs).length).toBe(rateBucketsMax);
-    const late = op('c0', { isSpaced: false });
-    expect(slots.take(late, startMs)).toMatchObject({ outcome: 'go' });
+    // One that is still known has its first place again: no bucket is touched.
+    for (const id of [`c${ratePlacesMax + 9}`, 'c0'])
+      slots.take(op(id, { isSpaced: false }), startMs);
+    const ofAcme = slots.buckets(startMs).filter(({ bucket }) => bucket === 'acme');
+    expect(ofAcme).toMatchObject([{ inWindow: 1 }]);
+  });
+
+  it('of the buckets the one used last stays', () => {
+    const slots = new Slots();
+    const use = (bucket: string, id: string) =>
+      slots.take(op(id, { candidates: [{ account: 'primary', bucket }] }), startMs);
+    for (let i = 0; i < rateBucketsMax; i += 1) use(`b${i}`, `c${i}`);
+    use('b0', 'again');
+    use('one more', 'last');
+    const names = slots.buckets(startMs).map(({ bucket }) => bucket);
+    expect([names.includes('b0'), names.includes('b1')]).toEqual([true, false]);
   });
 
   it('a place is known for as long as promised', () => {
