@@ -10,6 +10,7 @@ import {
 } from '../../../src/base/limits';
 import { type IntakeRules, intake } from '../../../src/call/01-intake';
 import type { CallRequest, Surface } from '../../../src/call/call';
+import { EncodedBody } from '../../../src/call/encoded-body';
 import type { Refusal } from '../../../src/domain/refusal';
 import { otherToken, startMs, token } from './calls';
 
@@ -49,6 +50,9 @@ describe('what the caller named', () => {
     ['/call/api/v1/a%2Fb?q=1&&x', { kind: 'name', name: 'api' }, '/v1/a%2Fb', 'q=1&&x'],
     ['/call/api?', { kind: 'name', name: 'api' }, '', ''],
     ['/call/api/a//b', { kind: 'name', name: 'api' }, '/a//b', null],
+    ['/call/a:b/c', { kind: 'name', name: 'a:b' }, '/c', null],
+    ['/call/:/c', { kind: 'name', name: ':' }, '/c', null],
+    ['/call//c', { kind: 'name', name: '' }, '/c', null],
   ])('%s on /call', (target, named, path, query) => {
     expect(accepted(target)).toMatchObject({ target: named, path, query, surface: 'call' });
   });
@@ -308,6 +312,39 @@ describe('bounds and framing', () => {
     const result = intake(request, 'call', startMs, rules);
     return result.ok ? null : result.error;
   };
+
+  /** A request whose body does not come from a constructor: a GET may have one. */
+  const withBody = (method: string, headers: Record<string, string>) => {
+    const request = new Request('https://gw.test/call/api', { headers: { 'x-weir-key': token } });
+    const all = new Map(Object.entries({ ...headers, 'x-weir-key': token }));
+    Object.defineProperty(request, 'method', { value: method });
+    Object.defineProperty(request, 'headers', { value: all });
+    Object.defineProperty(request, 'body', { value: new ReadableStream() });
+    const result = intake(request, 'call', startMs, rules);
+    return result.ok ? result.value : result.error;
+  };
+
+  it.each(['chunked', 'Chunked'])('a body that is %s is taken, but not of GET and HEAD', (how) => {
+    const headers = { 'transfer-encoding': how };
+    const refusal = { code: 'request.framing_invalid', reason: 'chunked_get' };
+    expect(withBody('POST', headers)).toMatchObject({ declaredBytes: null, encoded: null });
+    for (const method of ['GET', 'HEAD']) expect(withBody(method, headers)).toEqual(refusal);
+  });
+
+  it('a body that came encoded is decoded, has no declared length, and is none of GET and HEAD', () => {
+    const headers = { 'x-weir-body-encoding': 'base64', 'content-length': '8' };
+    const call = withBody('POST', headers);
+    expect(call).toMatchObject({ declaredBytes: null, encoded: expect.any(EncodedBody) });
+    const refusal = { code: 'request.framing_invalid', reason: 'chunked_get' };
+    for (const method of ['GET', 'HEAD']) expect(withBody(method, headers)).toEqual(refusal);
+  });
+
+  it('an encoding that nobody knows is refused; without a body it says nothing', () => {
+    const headers = { 'x-weir-body-encoding': 'rot13' };
+    const refusal = { code: 'request.body_encoding_invalid', reason: 'unknown' };
+    expect(withBody('POST', headers)).toEqual(refusal);
+    expect(accepted('/call/api', { headers }).encoded).toBeNull();
+  });
 
   it.each(['é', '€', '😀'])('a target is measured in bytes, not in characters: %s', (char) => {
     const bytes = new TextEncoder().encode(char).length;

@@ -118,6 +118,26 @@ describe('by name and alias', () => {
   });
 
   it.each([
+    [{ kind: 'name', name: 'one' } as const, 'name one'],
+    [{ kind: 'alias', alias: 'one' } as const, 'alias one'],
+  ])('each is looked up among its own: %j', async (target, found) => {
+    const none = () => ok([]);
+    const named = (name: string) => ok([upstream({ id: `name ${name}` })]);
+    const aliased = (alias: string) => ok([upstream({ id: `alias ${alias}` })]);
+    const call = identified({ tenant: { ...tenant(), named, aliased, at: none }, target });
+    expect((await chosen(call)).upstream.id).toBe(found);
+  });
+
+  it('an alias that looks like a catalog id is none', async () => {
+    const { ports, asked } = catalogPorts(null);
+    const target = { kind: 'alias', alias: 'vendor.search' } as const;
+    const call = among([], { target, surface: 'proxy' });
+    const refusal = { code: 'routing.not_found', surface: 'proxy' };
+    expect(await resolve(call, ports, backgroundOf())).toEqual({ ok: false, error: refusal });
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
     { kind: 'name', name: 'api' } as const,
     { kind: 'alias', alias: 'api.t' } as const,
     { kind: 'url', url } as const,
@@ -202,10 +222,11 @@ describe('routes whose path holds escapes', () => {
 describe('a path with parameters in its segments', () => {
   const narrow = route({ id: 'rte_admin', path: '/v1/admin', queryAllowlist: [] });
   const matrix = route({ id: 'rte_matrix', path: '/v1/a;b' });
-  const guarded = upstream({ routes: [narrow, matrix, route({ path: '/v1' })] });
+  const deep = route({ id: 'rte_deep', path: '/v1/a;b/admin', queryAllowlist: [] });
+  const guarded = upstream({ routes: [narrow, matrix, deep, route({ path: '/v1' })] });
 
-  it.each(['/v1/admin;x', '/v1/;x/admin', '/v1/admin%3bx/y'])(
-    '%s, which a servlet container reads as another route’s, is nobody’s',
+  it.each(['/v1/admin;x', '/v1/;x/admin', '/v1/admin%3bx/y', '/v1/a;b//admin'])(
+    '%s, which an origin may read as another route’s, is nobody’s',
     async (path) => {
       const refusal = await refusalOf(among([guarded], { path }));
       expect(refusal).toEqual({ code: 'route.not_found' });
@@ -238,6 +259,35 @@ describe('by URL', () => {
     expect((await chosen(byUrl(found, '/v10/x'))).upstream.id).toBe('ups_v10');
     expect((await chosen(byUrl(found, '/v1/x'))).sentPath).toBe('/v1/x');
     expect((await chosen(byUrl(found, '/v2'))).upstream.id).toBe('ups_all');
+  });
+
+  it.each(['/v1%2fx', '//v1/x', '/%76%31/x'])(
+    'a path that only reads as one below the base path is not below it: %s',
+    async (path) => {
+      const refusal = { code: 'routing.not_found', surface: 'call' };
+      expect(await refusalOf(byUrl([upstream({ basePath: '/v1' })], path))).toEqual(refusal);
+    },
+  );
+
+  it('one that is switched off does not take it; when all that match are, it is 503', async () => {
+    const off = upstream({ id: 'ups_off', basePath: '/v1', enabled: false });
+    const found = [off, upstream({ id: 'ups_on' })];
+    expect((await chosen(byUrl(found, '/v1/x'))).upstream.id).toBe('ups_on');
+    expect(await refusalOf(byUrl([off], '/v1/x'))).toEqual({ code: 'routing.upstream_disabled' });
+  });
+
+  it('of a pool the named endpoint is called, whichever would be next or is wished for', async () => {
+    const named = { host: url.host, port: url.port };
+    const near = [
+      { ...named, port: 8443 },
+      { ...named, host: 'b.api.t' },
+    ];
+    for (const endpoints of [near.concat(named), [named, ...near]])
+      for (const targetHost of [null, 'b.api.t']) {
+        const pool = upstream({ endpoints, needsTargetHost: true });
+        const call = byUrl([pool], '/x', { headers: scan({ targetHost }) });
+        expect((await chosen(call)).endpoint).toEqual(named);
+      }
   });
 
   it('a real tie is 409 with the names', async () => {
@@ -293,6 +343,13 @@ describe('the endpoint of a pool', () => {
       expect((await chosen(naming(name))).endpoint.port).toBe(8443);
     },
   );
+
+  it.each(['[2606:4700::1]', '[2606:4700::1]:443'])('is named by an address: %s', async (name) => {
+    const address = { host: '2606:4700::1', port: 443 };
+    const pool = upstream({ endpoints: [{ ...address, host: '2606:4700::2' }, address] });
+    const call = among([pool], { headers: scan({ targetHost: name }) });
+    expect((await chosen(call)).endpoint).toEqual(address);
+  });
 
   it.each([
     ['c.api.t', { code: 'routing.unknown_target_host' }],

@@ -89,6 +89,11 @@ const refused: readonly (readonly [string, Partial<ResolvedCall>, Refusal])[] = 
     { code: 'binding.body_invalid', reason: 'method' },
   ],
   [
+    'a HEAD of one that takes one of its credentials there',
+    { upstream: { ...json, bindings: [binding(), ...json.bindings] }, method: 'HEAD' },
+    { code: 'binding.body_invalid', reason: 'method' },
+  ],
+  [
     'a TRACE of an upstream with a credential',
     { method: 'TRACE', upstream: upstream({ bindings: [binding({ location: 'query' })] }) },
     { code: 'request.method_not_allowed', allowed: callMethods },
@@ -130,6 +135,7 @@ const allowed: readonly (readonly [string, Partial<ResolvedCall>])[] = [
     'the largest body for a binding',
     { upstream: json, method: 'POST', declaredBytes: jsonBindingBodyBytesMax },
   ],
+  ['a GET of an upstream with a credential', { upstream: upstream({ bindings: [binding()] }) }],
   ['a large body without a binding', { declaredBytes: jsonBindingBodyBytesMax + 1 }],
 ];
 
@@ -342,7 +348,8 @@ describe('a deny rule', () => {
     port: 443,
     basePath: '/api',
   } as const;
-  const vendor = { legacyBaseUrls: [legacy] };
+  const older = { ...legacy, host: 'older.vendor.example', basePath: '' };
+  const vendor = { legacyBaseUrls: [legacy, older] };
   const standIn = upstream({ basePath: '/v1' });
 
   it.each<[string, Parameters<typeof denyRule>[0], boolean]>([
@@ -351,6 +358,7 @@ describe('a deny rule', () => {
       { host: legacy.host, path: '/api/search' },
       true,
     ],
+    ['for the one before that', { host: older.host, path: '/search' }, true],
     ['for another path there', { host: legacy.host, path: '/v1/search' }, false],
     ['for another principal there', { host: legacy.host, principalId: 'prn_2' }, false],
   ])('%s: %j refuses: %s', async (_, rule, isDenied) => {

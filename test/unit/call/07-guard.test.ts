@@ -9,6 +9,7 @@ import type { CatalogCall, ReservedCall } from '../../../src/call/call';
 import type { Refusal } from '../../../src/domain/refusal';
 import type { PreparedCredentials } from '../../../src/ports/credentials';
 import {
+  account,
   backgroundOf,
   catalogCall,
   entryOf,
@@ -20,7 +21,7 @@ import {
   tenant,
   upstream,
 } from './calls';
-import { capacityPorts, type NotedCapacity } from './capacity-ports';
+import { capacityPorts, NotedCapacity } from './capacity-ports';
 
 interface Answers {
   readonly egress?: Result<void, Refusal>;
@@ -65,6 +66,7 @@ const run = async (parts: Partial<ReservedCall> = {}, answers: Answers = {}) => 
   const call = reserved(parts);
   return { call, asked, result: await guard(call, ports, backgroundOf()) };
 };
+const pass = { accounts: [account()], probe: null };
 const at = (host: string, port = 443) => ({ endpoint: { host, port } });
 
 describe('guard', () => {
@@ -91,6 +93,7 @@ describe('guard', () => {
     ['https://gw.test./call/x', 'gw.test', 443],
     ['https://gw.test.:8443/call/x', 'gw.test', 8443],
     ['https://GW.test/call/x', 'gw.test', 443],
+    ['http://gw.test/call/x', 'gw.test', 80],
     ['https://[2606:4700::1]/call/x', '2606:4700::1', 443],
     ['https://[2606:4700::1]:8443/call/x', '2606:4700::1', 8443],
   ])('%s is our own host too', async (url, host, port) => {
@@ -133,6 +136,68 @@ describe('guard', () => {
   ])('the credentials say %j', async (refusal) => {
     expect((await run({}, { credentials: err(refusal) })).result).toEqual(err(refusal));
   });
+
+  it.each([1, 2, 3, 4] as const)(
+    'a no to a call on tier %i that took nothing gives nothing back',
+    async (tier) => {
+      const no: Refusal = { code: 'secret.not_found' };
+      const capacity = new NotedCapacity();
+      const parts = { catalog: catalogCall({}, { tier }), capacity: tier === 4 ? pass : null };
+      const { result } = await run(parts, { credentials: err(no), capacity });
+      expect([result, capacity.asked]).toEqual([err(no), []]);
+    },
+  );
+});
+
+describe('a call that has to wait for its turn', () => {
+  /** One of the platform account, and its turn. */
+  function waiting() {
+    const client = new AbortController();
+    const turn = Promise.withResolvers<void>();
+    const capacity = new NotedCapacity({ slot: { outcome: 'go', account: 'primary', waitMs: 40 } });
+    const { ports } = portsOf({ capacity });
+    const request = new Request('https://gw.test/call/api/v1/x', { signal: client.signal });
+    const catalog = catalogCall({ rate: { limit: 30, windowMs: 1_000 } });
+    const seen = { passed: false };
+    const passing = Promise.resolve(
+      guard(
+        reserved({ request, catalog, capacity: pass }),
+        { ...ports, sleep: () => turn.promise },
+        backgroundOf(),
+      ),
+    ).then((result) => {
+      seen.passed = result.ok;
+    });
+    const given = () => capacity.asked.filter((one) => Array.isArray(one) && one[0] === 'giveBack');
+    return { client, turn, seen, passing, given };
+  }
+  const turns = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+  };
+
+  it('passes when it has come, and keeps its place', async () => {
+    const { turn, seen, passing, given } = waiting();
+    await turns();
+    expect(seen.passed).toBe(false);
+    turn.resolve();
+    await passing;
+    expect([seen.passed, given()]).toEqual([true, []]);
+  });
+
+  it.each([
+    ['while it waits', 'during'],
+    ['before', 'before'],
+  ])(
+    'and whose caller leaves %s waits no longer, and its place is the next one’s',
+    async (_, at) => {
+      const { client, passing, given } = waiting();
+      if (at === 'during') await turns();
+      client.abort();
+      // Its turn never comes.
+      await passing;
+      expect(given()).toEqual([['giveBack', 'vendor', 'call_1']]);
+    },
+  );
 });
 
 describe('what the vendor of a platform account learns', () => {
@@ -160,6 +225,12 @@ describe('what the vendor of a platform account learns', () => {
     expect(headers.get('user-agent')).toBe('weir');
     expect(headers.get('idempotency-key')).toMatch(uuid);
     expect(headers.get(clientHeader)).toMatch(/^t_[0-9a-f]{24}$/);
+  });
+
+  it('is the digest of the key where the vendor asks for no client: never the key itself', async () => {
+    const headers = await told({ ...keyed, catalog: catalogCall() });
+    expect([...headers.keys()]).toEqual(['user-agent', 'idempotency-key']);
+    expect(headers.get('idempotency-key')).toMatch(uuid);
   });
 
   it('is no key where the caller sent none, and no client where the vendor asks for none', async () => {

@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { jsonBindingBodyBytesMax } from '../../../src/base/limits';
 import { err } from '../../../src/base/result';
-import { type RelayPorts, relay } from '../../../src/call/08-relay';
+import { isPumped, type RelayPorts, relay } from '../../../src/call/08-relay';
 import type { GuardedCall } from '../../../src/call/call';
 import type { Hold } from '../../../src/call/custody';
+import { pending } from '../domain/tasks/rows';
 import { brokenBody, entryOf, guarded, noCredentials, scan, taken, upstream } from './calls';
 import { heldMoney } from './desk';
 
@@ -50,6 +51,8 @@ const withJson = {
   json: [['api_key', '"sk"'] as const],
 };
 
+const plain = upstream({ scheme: 'http' });
+
 describe('the target', () => {
   it.each([
     [{}, 'https://api.t/v1/x'],
@@ -58,6 +61,9 @@ describe('the target', () => {
     [{ query: 'a=1&&b' }, 'https://api.t/v1/x?a=1&&b'],
     [{ endpoint: { host: 'api.t', port: 8443 } }, 'https://api.t:8443/v1/x'],
     [{ endpoint: { host: '2606:4700::1', port: 443 } }, 'https://[2606:4700::1]/v1/x'],
+    [{ endpoint: { host: 'api.t', port: 80 } }, 'https://api.t:80/v1/x'],
+    [{ upstream: plain, endpoint: { host: 'api.t', port: 80 } }, 'http://api.t/v1/x'],
+    [{ upstream: plain, endpoint: { host: 'api.t', port: 443 } }, 'http://api.t:443/v1/x'],
     [{ sentPath: '/a%2Fb//c' }, 'https://api.t/a%2Fb//c'],
   ])('%j goes to %s', async (parts, url) => {
     expect((await sent(parts)).out.url).toBe(url);
@@ -160,6 +166,13 @@ describe('a call on the platform account', () => {
     expect(out.headers.get('accept-encoding')).toBe('identity');
   });
 
+  it('that polls a task asks for no coding: its answer is read', async () => {
+    const request = { headers: { 'accept-encoding': 'br' } };
+    const headers = scan({ acceptEncoding: 'br' });
+    const { out } = await sent({ ...incoming(request), headers, task: pending() });
+    expect(out.headers.get('accept-encoding')).toBe('identity');
+  });
+
   it('is sent from its send on: what breaks before costs nothing, even to a client that left', async () => {
     const ends: string[] = [];
     for (const parts of [
@@ -189,6 +202,20 @@ describe('a call on the platform account', () => {
     money.left(() => undefined);
     money.abandon('why', true);
     expect(desk.last).toEqual([['release', 'hld_1', 'why']]);
+  });
+});
+
+describe('a body', () => {
+  const post = posting('x');
+  it.each<[name: string, parts: Partial<GuardedCall>, pumped: boolean]>([
+    ['of unknown length', post, true],
+    ['of a declared length', { ...post, declaredBytes: 1 }, false],
+    ['that was read before', { ...post, sentBytes: new Uint8Array(1) }, false],
+    ['that is none', incoming({ method: 'POST' }), false],
+    ['of a GET', { ...post, method: 'GET' }, false],
+    ['of a HEAD', { ...post, method: 'HEAD' }, false],
+  ])('%s: the send must be cut before it: %j', (_, parts, pumped) => {
+    expect(isPumped(guarded(parts))).toBe(pumped);
   });
 });
 

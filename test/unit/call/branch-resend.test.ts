@@ -7,7 +7,7 @@ import type { AnsweredCall } from '../../../src/call/call';
 import type { Hold } from '../../../src/call/custody';
 import type { SlotAnswer } from '../../../src/domain/capacity/operations';
 import { perCall } from '../domain/pricing/prices';
-import { answered, backgroundOf, catalogCall } from './calls';
+import { account, answered, backgroundOf, catalogCall } from './calls';
 import { capacityPorts, NotedCapacity } from './capacity-ports';
 
 const rate = { limit: 1, windowMs: 1_000 };
@@ -24,7 +24,7 @@ interface Setting {
   readonly call?: Partial<AnsweredCall>;
   readonly second?: Response;
   readonly slot?: SlotAnswer;
-  readonly isRated?: boolean;
+  readonly isRated?: 'row' | 'provider';
   readonly provider?: string;
 }
 
@@ -38,14 +38,19 @@ async function run(first: Response, setting: Setting = {}) {
       return setting.second ?? new Response('well');
     },
   };
-  const catalog = catalogCall({ cost: perCall(70), ...(setting.isRated ? { rate } : {}) });
-  const entry =
-    setting.provider === undefined
-      ? catalog.entry
-      : { ...catalog.entry, provider: { ...catalog.entry.provider, slug: setting.provider } };
+  const catalog = catalogCall(
+    { cost: perCall(70), ...(setting.isRated === 'row' ? { rate } : {}) },
+    { accounts: [account(), account('b')] },
+  );
+  const { provider } = catalog.entry;
+  const slug = setting.provider ?? provider.slug;
+  const entry = {
+    ...catalog.entry,
+    provider: { ...provider, slug, ...(setting.isRated === 'provider' ? { rate } : {}) },
+  };
   const call = answered({
     catalog: { ...catalog, entry },
-    account: 'primary',
+    account: 'b',
     answer: first,
     ...setting.call,
   });
@@ -100,7 +105,7 @@ describe('a burst', () => {
 
   it('asks the window after the wait; a full one keeps the first answer, read', async () => {
     const slot = { outcome: 'refused', retryAfterMs: 900 } as const;
-    const { result, sends, asked } = await run(burst('1'), { isRated: true, slot });
+    const { result, sends, asked } = await run(burst('1'), { isRated: 'row', slot });
     expect(sends).toBe(0);
     expect(asked).toMatchObject([
       ['sleep', 1_000],
@@ -109,6 +114,33 @@ describe('a burst', () => {
     expect(result.ok && new TextDecoder().decode(result.value.bytes ?? undefined)).toBe(
       '{"error":"slow"}',
     );
+  });
+
+  it.each([
+    ['row', 'vendor.search#b'],
+    ['provider', 'vendor#b'],
+  ] as const)(
+    'is held against the window of its %s and of the account that answered, as a send of its own',
+    async (isRated, bucket) => {
+      const slot = { outcome: 'go', account: 'b', waitMs: 0 } as const;
+      const { sends, asked } = await run(burst('1'), { isRated, slot });
+      const op = { id: 'call_1:again', candidates: [{ account: 'b', bucket }], isSpaced: false };
+      expect(asked.at(-1)).toMatchObject(['take', 'vendor', op]);
+      expect(sends).toBe(1);
+    },
+  );
+
+  it('is sent when nobody answers for its window', async () => {
+    expect((await run(burst('1'), { isRated: 'row' })).sends).toBe(1);
+  });
+
+  it('is not, when its caller left while it waited', async () => {
+    const gone = new AbortController();
+    gone.abort();
+    const request = { signal: gone.signal, body: null } as Request;
+    const { result, sends, asked } = await run(burst('1'), { isRated: 'row', call: { request } });
+    expect([sends, asked]).toEqual([0, [['sleep', 1_000]]]);
+    expect(result).toMatchObject({ value: { status: 429 } });
   });
 
   it('whose words are a used up quota is not', async () => {

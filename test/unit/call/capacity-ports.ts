@@ -34,24 +34,29 @@ export interface KnownCapacity {
   /** null: nothing is known. */
   readonly view?: CapacityView | null;
   readonly grant?: ProbeGrant | null;
+  /** What a question for a probe brings beside its answer. */
+  readonly news?: CapacityView;
   readonly slot?: SlotAnswer | null;
 }
 
 export class NotedCapacity implements Capacity {
   readonly asked: unknown[] = [];
   readonly #known: KnownCapacity;
+  #news: CapacityView | null = null;
 
   constructor(known: KnownCapacity = {}) {
     this.#known = known;
   }
 
   standing() {
-    const { view = healthy } = this.#known;
+    const { view: first = healthy } = this.#known;
+    const view = this.#news ?? first;
     return view === null ? null : { view, ageMs: 0 };
   }
 
   async probe(provider: string, op: Parameters<Capacity['probe']>[1]) {
     this.asked.push(['probe', provider, op]);
+    this.#news = this.#known.news ?? null;
     return this.#known.grant ?? null;
   }
 

@@ -2,12 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import {
   capacityBodyHeadBytesMax,
+  capacityRequestCharsMax,
   probeIntervalMs,
   spacerWaitMsMax,
 } from '../../../src/base/limits-capacity';
+import { err, ok } from '../../../src/base/result';
 import { reserve } from '../../../src/call/06-reserve';
 import { guard } from '../../../src/call/07-guard';
-import type { CatalogCall } from '../../../src/call/call';
+import type { CatalogCall, GuardedCall } from '../../../src/call/call';
 import {
   admitCapacity,
   noteAnswer,
@@ -15,6 +17,7 @@ import {
   signalOf,
   takePlace,
   triggerOf,
+  unsent,
 } from '../../../src/call/capacity';
 import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
 import type { Refusal } from '../../../src/domain/refusal';
@@ -25,10 +28,12 @@ import {
   authorized,
   backgroundOf,
   catalogCall,
+  guarded,
   noCredentials,
   reserved,
   scan,
   startMs,
+  unavailable,
 } from './calls';
 import {
   capacityPorts,
@@ -83,6 +88,24 @@ describe('a call is admitted', () => {
     });
   });
 
+  it('as the probe of one of several accounts: on no other', async () => {
+    const due = locked('vendor#b', { id: 'lock_b', nextProbeInMs: 0 });
+    const view = { ...due, locks: [...locked('vendor').locks, ...due.locks] };
+    const grant = { id: 'call_1', lockId: 'lock_b' };
+    const { labels, probe } = await admit({ view, grant }, paid(twoAccounts));
+    expect([labels, probe]).toEqual([['b'], grant]);
+  });
+
+  it.each([
+    ['the lock is gone', healthy, ['primary', 'b']],
+    ['one account is free again', locked('vendor'), ['b']],
+  ])('when the no to its question says that %s', async (_, news, accounts) => {
+    const both = [...locked('vendor').locks, ...locked('vendor#b', { nextProbeInMs: 0 }).locks];
+    const view = { ...healthy, locks: both };
+    const found = await admit({ view, grant: null, news }, paid(twoAccounts));
+    expect(found).toMatchObject({ labels: accounts, probe: null });
+  });
+
   it('a free route, whatever the balance', async () => {
     const catalog = catalogCall({ cost: { kind: 'free' } });
     expect((await admit({ view: locked('vendor') }, catalog)).labels).toEqual(['primary']);
@@ -110,6 +133,31 @@ describe('a call is refused', () => {
   it('when another call is the probe', async () => {
     const { labels } = await admit({ view: locked('vendor', { nextProbeInMs: 0 }), grant: null });
     expect(labels).toMatchObject({ code: 'provider_capacity', reason: 'balance' });
+  });
+
+  it('without a reset when nobody says one', async () => {
+    const reading = { observedAtMs: startMs, state: 'exhausted', resetsAtMs: null } as const;
+    const view = { ...healthy, reading: { ...reading, endsInMs: null, nextProbeInMs: 7 } };
+    const { labels } = await admit({ view });
+    expect(labels).toMatchObject({ reason: 'reading', resetsAtMs: null, retryAfterMs: 7 });
+  });
+
+  it('also when nobody knows what else does the same; that is asked again, what is known is not', async () => {
+    const capacity = new NotedCapacity({ view: locked('vendor') });
+    const catalog = paid();
+    const answers = [err(unavailable), ok(near)];
+    const ports = {
+      ...capacityPorts(capacity),
+      catalog: { endpoint: () => ok(null), near: () => answers.shift() ?? err(unavailable) },
+    };
+    const pins = { key: null, task: null };
+    const shown = [];
+    for (let i = 0; i < 3; i += 1) {
+      const call = authorized({ catalog });
+      const no = await admitCapacity(call, catalog, pins, ports, backgroundOf());
+      shown.push(!no.ok && no.error.code === 'provider_capacity' && no.error.alternatives);
+    }
+    expect(shown).toEqual([[], near.alternatives, near.alternatives]);
   });
 
   it('when its key’s account is out, though another is not', async () => {
@@ -225,6 +273,27 @@ describe('a place', () => {
     expect(asked).toEqual([['take', 'vendor', op]]);
   });
 
+  it.each([
+    ['without a rate', {}],
+    ['with one', { rate }],
+    ['with one, of an object that names another account', { rate }, 'primary'],
+  ])('is taken on the admitted accounts only, %s', async (_, ofRow, account = 'b') => {
+    const catalog = catalogCall({ ...row, ...ofRow }, twoAccounts);
+    const capacity = new NotedCapacity({ slot: { outcome: 'go', account, waitMs: 0 } });
+    const accounts = catalog.accounts.slice(1);
+    const call = reserved({ catalog, capacity: { accounts, probe: null } });
+    for (let i = 0; i < 2; i += 1) {
+      const taken = await takePlace(call, catalog, capacityPorts(capacity), backgroundOf());
+      expect(taken).toMatchObject({ value: { account: { label: 'b' } } });
+    }
+    const bucket = { account: 'b', bucket: 'vendor.search#b' };
+    const asked = { candidates: [bucket], isEnforced: false };
+    const { length } = Object.keys(ofRow);
+    expect(capacity.asked).toMatchObject(
+      Array.from({ length: 2 * length }, () => ['take', 'vendor', asked]),
+    );
+  });
+
   it('is refused with the wait of a full window', async () => {
     const { taken } = await take(
       { slot: { outcome: 'refused', retryAfterMs: 700 } },
@@ -296,6 +365,41 @@ describe('a place', () => {
   });
 });
 
+describe('a call that is not sent after all', () => {
+  const rate = { limit: 30, windowMs: 1_000 };
+  const probe = { id: 'call_1', lockId: 'lock_1' };
+  const place = ['giveBack', 'vendor', 'call_1'];
+  const ofProvider = () => {
+    const catalog = paid();
+    const { entry } = catalog;
+    return { ...catalog, entry: { ...entry, provider: { ...entry.provider, rate } } };
+  };
+  const pass = { accounts: [account()], probe: null };
+  const probing = { ...pass, probe };
+
+  it.each<[name: string, parts: Partial<GuardedCall>, given: readonly unknown[]]>([
+    ['its place, by the rate of the row', { catalog: catalogCall({ rate }) }, [place]],
+    ['its place, by the rate of the provider', { catalog: ofProvider(), capacity: pass }, [place]],
+    [
+      'its probe, where no rate is declared',
+      { catalog: paid(), capacity: probing },
+      [['giveBackProbe', 'vendor', probe]],
+    ],
+    [
+      'both',
+      { catalog: ofProvider(), capacity: probing },
+      [place, ['giveBackProbe', 'vendor', probe]],
+    ],
+    ['nothing, when it took none', { catalog: paid(), capacity: pass }, []],
+    ['nothing, with a credential of its caller', { catalog: { ...ofProvider(), tier: 2 } }, []],
+    ['nothing, to an upstream as it is registered', { catalog: null }, []],
+  ])('gives back %s', (_, parts, given) => {
+    const capacity = new NotedCapacity();
+    unsent(guarded(parts), capacityPorts(capacity), backgroundOf());
+    expect(capacity.asked).toEqual(given);
+  });
+});
+
 describe('an answer', () => {
   const note = (
     status: number,
@@ -346,11 +450,36 @@ describe('an answer', () => {
     expect(lusha(behind(capacityBodyHeadBytesMax))?.kind).not.toBe('balance');
   });
 
-  it('C074: a phrase that the caller wrote strikes nothing', () => {
-    const query = 'q=your+credit+balance+is+too+low%2C+insufficient_quota';
-    const body =
-      '{"error":{"message":"bad prompt: your credit balance is too low, insufficient_quota"}}';
-    expect(note(400, body, { query })).toEqual([]);
+  const said = 'reached your credit limit';
+  const byLusha = (parts: Parameters<typeof answered>[0]) => {
+    const catalog = paid();
+    const entry = { ...catalog.entry, provider: { ...catalog.entry.provider, slug: 'lusha' } };
+    const text = `{"message":"You have ${said}"}`;
+    const answer = new Response(text, { status: 400 });
+    const call = answered({ catalog, answer, ...parts });
+    return signalOf(call, { ...catalog, entry }, text, startMs)?.kind;
+  };
+
+  it.each<[name: string, parts: Parameters<typeof answered>[0]]>([
+    ['query', { query: 'a=1&q=reached+your+credit+limit' }],
+    ['query, percent-coded', { query: `q=${encodeURIComponent(said)}` }],
+    ['query, beside an escape that is none', { query: 'a=%zz&q=reached+your+credit+limit' }],
+    ['path', { sentPath: `/v1/${encodeURIComponent(said)}` }],
+    ['path, before a query', { sentPath: `/v1/${encodeURIComponent(said)}`, query: 'a=1' }],
+    ['body', { sentBytes: new TextEncoder().encode(`${said} is what I typed`) }],
+  ])('C074: a phrase that the caller wrote strikes nothing: in the %s', (_, parts) => {
+    expect(byLusha(parts)).toBe('unrecorded');
+  });
+
+  it.each<[name: string, parts: Parameters<typeof answered>[0]]>([
+    ['nothing of it', {}],
+    ['a part of it', { query: 'q=your+credit', sentPath: '/v1/reached' }],
+    [
+      'it where nobody looks any more',
+      { sentBytes: new TextEncoder().encode('x'.repeat(capacityRequestCharsMax) + said) },
+    ],
+  ])('C074: one that it did not write strikes: it wrote %s', (_, parts) => {
+    expect(byLusha(parts)).toBe('balance');
   });
 });
 
@@ -391,5 +520,8 @@ describe('what an aggregator may serve', () => {
       alternatives: near.alternatives,
     });
     expect(await refusalOf('burst')).toBeNull();
+    const unsaid = { kind: 'balance', waitMs: null, because: 'x' } as const;
+    const refusal = await refusalAfter(paid(), unsaid, capacityPorts(), backgroundOf());
+    expect(refusal?.resetsAtMs).toBeNull();
   });
 });

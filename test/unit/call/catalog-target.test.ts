@@ -197,6 +197,21 @@ describe('an own upstream', () => {
     ]);
   });
 
+  it('with routes is judged below its own base path', async () => {
+    const own = ownUpstream({ routes: [route({ path: '/search' })] });
+    expect(await chosen({ own: [own] })).toMatchObject({ sentPath: '/v1/search', upstream: own });
+  });
+
+  it('that is a pool is called at the provider’s host and port, whichever of it would be next', async () => {
+    const ofProvider = { host: 'api.vendor.example', port: 443 };
+    const near = [
+      { ...ofProvider, port: 8443 },
+      { ...ofProvider, host: 'other.vendor.example' },
+    ];
+    for (const endpoints of [near.concat(ofProvider), [ofProvider, ...near]])
+      expect((await chosen({ own: [ownUpstream({ endpoints })] })).endpoint).toEqual(ofProvider);
+  });
+
   it('whose routes do not have the call refuses it: no rung below is laxer', async () => {
     const own = ownUpstream({ routes: [route({ path: '/other' })] });
     expect(await refusalOf({ ...everything, own: [own] })).toEqual({ code: 'route.not_found' });

@@ -290,6 +290,14 @@ describe('the wait for headers', () => {
     expect(await waited).toBe('timeout');
   });
 
+  it('of an armed call, which the keeper does not wake, is under the watchdog at once', async () => {
+    const call = begun();
+    call.custody.arm();
+    const waited = call.hold.wait(never);
+    vi.advanceTimersByTime(firstByteTimeoutMs);
+    expect(await Promise.race([waited, turns()])).toBe('timeout');
+  });
+
   it('that was woken ends with the answer too, and its watchdog stands down', async () => {
     const late = Promise.withResolvers<Response>();
     const answer = new Response('ok');

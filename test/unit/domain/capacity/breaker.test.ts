@@ -187,13 +187,21 @@ describe('strikes', () => {
     expect(stage.locked(20_000).length > 0).toBe(locked);
   });
 
-  it('a late strike of before a known 200 is over', () => {
+  it.each<[name: string, answeredAtMs: number, restarts: boolean]>([
+    ['and is far enough from the next', 4_000, false],
+    ['at the same moment', 8_000, false],
+    ['that the object knows from its disk', 4_000, true],
+  ])('a late strike of before a known 200 is over: %s', (_, answeredAtMs, restarts) => {
     const stage = new Stage();
     stage.strike(0);
     stage.ok(8_000);
-    stage.strike(20_000);
-    stage.strike(21_000, { agoMs: 15_000 });
-    expect(stage.locked(21_000)).toEqual([]);
+    stage.strike(25_000);
+    if (restarts) stage.restart();
+    stage.strike(26_000, { agoMs: 26_000 - answeredAtMs });
+    expect(stage.view(26_000)).toMatchObject({
+      locks: [],
+      strikes: [{ key: 'acme.find', agoMs: 1_000 }],
+    });
   });
 
   it('a 200 that only the striking isolate saw is between them too', () => {
@@ -580,13 +588,23 @@ describe('what is remembered', () => {
     expect(strikes.map(({ key }) => key)).toContain(`acme.${capacityKeysMax + 9}`);
   });
 
-  it('ids, successes and marks are bounded too', () => {
+  it('ids and successes are bounded too', () => {
     const stage = new Stage();
-    for (let i = 0; i < capacityRepeatsMax + 10; i += 1) {
-      stage.ok(0, { endpointId: `acme.${i}` });
-      stage.breaker.mark({ id: `${i}`, key: `${i}`, reason: 'dry', forMs: hour }, startMs);
-    }
-    expect(stage.view(0).marks.length).toBe(capacityKeysMax);
-    expect(stage.rows).toBe(capacityRepeatsMax + 2 * capacityKeysMax);
+    for (let i = 0; i < capacityRepeatsMax + 10; i += 1) stage.ok(0, { endpointId: `acme.${i}` });
+    expect(stage.rows).toBe(capacityRepeatsMax + capacityKeysMax);
+  });
+
+  it('so are marks: the oldest goes for a new one, none for one that is known', () => {
+    const stage = new Stage();
+    const mark = (id: number, key: number, forMs = hour) =>
+      stage.breaker.mark({ id: `${id}`, key: `${key}`, reason: 'dry', forMs }, startMs);
+    for (let i = 0; i < capacityKeysMax + 1; i += 1) mark(i, i);
+    mark(capacityKeysMax + 1, 1, 2 * hour);
+    const keys = stage.view(0).marks.map(({ key }) => key);
+    expect([keys.length, keys[0], keys.at(-1)]).toEqual([
+      capacityKeysMax,
+      '1',
+      `${capacityKeysMax}`,
+    ]);
   });
 });
