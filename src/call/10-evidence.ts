@@ -113,10 +113,12 @@ function textOf(bytes: Uint8Array): { text: string; utf8: boolean } {
   }
 }
 
-/** A body may show a secret in another encoding: lossy UTF-8, or UTF-16 (which is valid UTF-8 too). */
+/** A body may show a secret in another encoding: lossy UTF-8, UTF-16, or letters between NULs (UTF-16 from an odd byte on, UTF-32). */
 function hiddenIn(bytes: Uint8Array, text: string, masks: readonly MaskedSecret[]): boolean {
   const readings = ['utf-8', 'utf-16le', 'utf-16be'].map((label) =>
     new TextDecoder(label).decode(bytes),
   );
-  return readings.some((t) => t !== text && maskText(t, masks).kind !== 'unchanged');
+  return [...readings, text.replaceAll('\0', '')].some(
+    (t) => t !== text && maskText(t, masks).kind !== 'unchanged',
+  );
 }

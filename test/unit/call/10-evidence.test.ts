@@ -91,12 +91,63 @@ describe('an error body', () => {
       headers: { etag: '"a"', 'content-encoding': 'identity' },
     });
     expect([await textOf(call), call.evidence]).toEqual(['bad key ***', 'bad key ***']);
-    expect(Object.fromEntries(call.bodyHeaders)).toMatchObject({
+    // Nothing that was counted or hashed over the other bytes.
+    expect(Object.fromEntries(call.bodyHeaders)).toEqual({
       'content-length': '11',
       'content-encoding': null,
       etag: null,
       'content-md5': null,
+      digest: null,
+      'content-digest': null,
+      'repr-digest': null,
     });
+  });
+
+  it.each([
+    [500, 1],
+    [200, 0],
+  ])(
+    'is read by an armed call, whose caller may leave meanwhile; of %i: %i',
+    async (status, arms) => {
+      let armed = 0;
+      const answer = new Response('no', { status });
+      await evidence(settled({ answer, credentials: injected }), { arm: () => void armed++ });
+      expect(armed).toBe(arms);
+    },
+  );
+
+  const latin1 = (text: string) => Uint8Array.from(text, (char) => char.charCodeAt(0));
+  const utf16 = (text: string, isBig = false) =>
+    Uint8Array.from(
+      [...text].flatMap((c) => (isBig ? [0, c.charCodeAt(0)] : [c.charCodeAt(0), 0])),
+    );
+
+  it.each([
+    ['in UTF-16', utf16(`no ${secret}`)],
+    ['in UTF-16 of the other order', utf16(`no ${secret}`, true)],
+    ['in UTF-16, one byte off', Uint8Array.from([255, ...utf16(secret)])],
+    ['in UTF-16 of the other order, one byte off', Uint8Array.from([1, ...utf16(secret, true)])],
+    ['in UTF-32', Uint8Array.from([...secret].flatMap((c) => [c.charCodeAt(0), 0, 0, 0]))],
+    ['between bytes that are no UTF-8', latin1(`caf\xe9 ${secret}`)],
+  ])('with the secret %s is withheld: it cannot be masked', async (_, body) => {
+    expect(await judged(body, { status: 500 })).toMatchObject({ redacted: true, evidence: null });
+  });
+
+  it.each([
+    ['that is no UTF-8', latin1('caf\xe9')],
+    ['in UTF-16', utf16('no')],
+  ])('without the secret %s keeps its bytes', async (_, body) => {
+    const call = await judged(body, { status: 500 });
+    expect(new Uint8Array(await new Response(call.body).arrayBuffer())).toEqual(body);
+    expect(call).toMatchObject({ redacted: false, bodyHeaders: [] });
+  });
+
+  it('with a secret that is no UTF-8 there is masked, and keeps its other bytes', async () => {
+    const odd = 'p\xe4ssw\xf6rt-0123456789';
+    const masks = [prepareMask(odd)];
+    const call = await judged(latin1(`caf\xe9 ${odd}`), { status: 500 }, { ...injected, masks });
+    const bytes = new Uint8Array(await new Response(call.body).arrayBuffer());
+    expect(bytes).toEqual(latin1('caf\xe9 ***'));
   });
 
   it.each([1, contentCodingsMax])('in %i codings of gzip is masked as text', async (times) => {
