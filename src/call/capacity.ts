@@ -360,7 +360,7 @@ function requestText({ query, sentPath, sentBytes }: Said): string {
 
 function decoded(raw: string): string {
   try {
-    return decodeURIComponent(raw.replaceAll('+', ' '));
+    return decodeURIComponent(raw);
   } catch {
     return raw;
   }

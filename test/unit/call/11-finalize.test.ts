@@ -87,6 +87,22 @@ describe('the answer', () => {
     expect(costs).toEqual(['0', '70', null]);
   });
 
+  it.each([
+    [{ waitMs: 119.6, resent: false }, 'wait=120'],
+    [{ waitMs: 0, resent: true }, 'retry=1'],
+    [{ waitMs: 40, resent: true }, 'wait=40, retry=1'],
+    [null, null],
+  ])('says how it was smoothed: %j', (smoothed, said) => {
+    expect(final({ smoothed }).headers.get('x-weir-smoothed')).toBe(said);
+  });
+
+  it.each(['pending', null] as const)(
+    'says how its task stands, where it has one: %s',
+    (taskState) => {
+      expect(final({ taskState }).headers.get('x-weir-async')).toBe(taskState);
+    },
+  );
+
   it('shows no cost that an upstream forged', () => {
     const answer = new Response('ok', {
       headers: { 'x-weir-cost-micro': '1', 'x-weir-idempotent-replay': 'true' },

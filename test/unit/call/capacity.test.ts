@@ -426,6 +426,13 @@ describe('an answer', () => {
     ]);
   });
 
+  it('429 that says to wait longer than a burst strikes the quota until then', () => {
+    const answer = new Response('{}', { status: 429, headers: { 'retry-after': '120' } });
+    expect(note(429, '{}', { answer })).toEqual([
+      ['strike', 'vendor', { ...place, kind: 'quota', resetsInMs: 120_000 }],
+    ]);
+  });
+
   it('2xx is told with the probe that it was', () => {
     const probe = { id: 'call_1', lockId: 'lock_1' };
     const capacity = { accounts: [], probe };
@@ -433,9 +440,12 @@ describe('an answer', () => {
     expect(note(200, null, { capacity })).toEqual([['ok', 'vendor', told]]);
   });
 
-  it.each([400, 401, 403, 404, 413, 422, 429, 500, 503])('C073: %d strikes nothing', (status) => {
-    expect(note(status, '{"error":"no"}')).toEqual([]);
-  });
+  it.each([300, 302, 400, 401, 403, 404, 413, 422, 429, 500, 503])(
+    'C073: %d strikes nothing',
+    (status) => {
+      expect(note(status, '{"error":"no"}')).toEqual([]);
+    },
+  );
 
   it('is read as far as capacityBodyHeadBytesMax', () => {
     const lusha = (text: string) => {

@@ -93,6 +93,12 @@ class Stage {
     return this.#rows.size;
   }
 
+  /** What is on its disk of one kind. */
+  onDisk(kind: ItemRow['kind']): readonly string[] {
+    this.restart();
+    return [...this.#rows.values()].filter((row) => row.kind === kind).map(({ key }) => key);
+  }
+
   #next(): number {
     this.#serial += 1;
     return this.#serial;
@@ -233,6 +239,24 @@ describe('strikes', () => {
     expect(stage.struck(20_000)).toEqual(['acme.find']);
   });
 
+  it('a 200 told late keeps the first of a burst that came after it', () => {
+    const stage = new Stage();
+    stage.strike(10_000);
+    stage.strike(14_000);
+    stage.ok(15_000, { agoMs: 7_000 });
+    stage.strike(25_000);
+    expect(stage.locked(25_000)).toEqual(['acme.find']);
+  });
+
+  it('a 200 told late does not make a known one older', () => {
+    const stage = new Stage();
+    stage.ok(8_000);
+    stage.ok(9_000, { agoMs: 6_000 });
+    stage.strike(25_000);
+    stage.strike(26_000, { agoMs: 20_000 });
+    expect(stage.locked(26_000)).toEqual([]);
+  });
+
   it('a 200 told twice clears once', () => {
     const stage = new Stage();
     stage.ok(0, { id: 'one' });
@@ -271,6 +295,30 @@ describe('locks', () => {
     expect(stage.view(16_000).locks).toMatchObject([
       { endsInMs: 3 * hour - 16_000, isStated: true },
     ]);
+  });
+
+  it.each([
+    ['first', 3 * hour, hour, 3 * hour - 16_000],
+    ['second', hour, 3 * hour, 3 * hour],
+  ])('of two resets the later one is kept: the %s strike’s', (_, first, second, endsInMs) => {
+    const stage = new Stage();
+    stage.strike(0, { resetsInMs: first });
+    stage.strike(16_000, { resetsInMs: second });
+    expect(stage.view(16_000).locks).toMatchObject([{ endsInMs, isStated: true }]);
+  });
+
+  it('a reset of the first strike that is over by the second is no lost strike: it is guessed', () => {
+    const stage = new Stage();
+    stage.strike(0, { resetsInMs: 5_000 });
+    stage.strike(16_000);
+    expect(stage.view(16_000).locks).toMatchObject([{ endsInMs: guessedHoldMs, isStated: false }]);
+  });
+
+  it('a reset that only a later strike names is the vendor’s word, no guess', () => {
+    const stage = new Stage();
+    stage.lock(16_000);
+    stage.strike(26_000, { resetsInMs: 3 * hour });
+    expect(stage.view(26_000).locks).toMatchObject([{ endsInMs: 3 * hour, isStated: true }]);
   });
 
   it.each<[name: string, resetsInMs: number | null, endsInMs: number]>([
@@ -396,7 +444,9 @@ describe('probes', () => {
     const lockId = stage.lock(16_000);
     stage.ok(81_000, { probe: { id: 'me', lockId } });
     expect(stage.probe(200_000, lockId)).toBe(false);
-    expect(stage.probe(200_000, 'lock:nobody')).toBe(false);
+    stage.lock(210_000);
+    expect(stage.probe(300_000, 'lock:nobody')).toBe(false);
+    expect(stage.probe(300_000, lockId)).toBe(false);
   });
 });
 
@@ -416,7 +466,8 @@ describe('the reading of a sweep', () => {
   ])('%s', (_, resetsAtMs, atMs, state) => {
     const stage = new Stage();
     stage.breaker.observe(exhausted(0, resetsAtMs), startMs);
-    expect(shown(stage, atMs)).toBe(state);
+    const endsInMs = resetsAtMs === null ? null : hour - atMs;
+    expect(stage.view(atMs).reading).toMatchObject({ state, resetsAtMs, endsInMs });
   });
 
   it('admits a probe at once, whose 200 lifts it until the next sweep', () => {
@@ -429,6 +480,7 @@ describe('the reading of a sweep', () => {
     expect(stage.view(1_000).reading?.nextProbeInMs).toBe(probeIntervalMs);
     stage.ok(2_000, { probe: { id: 'me', lockId } });
     expect(shown(stage, 2_000)).toBe('ok');
+    expect(stage.probe(2_000 + probeIntervalMs, lockId)).toBe(false);
     stage.breaker.observe(reading, startMs + 3_000);
     expect(shown(stage, 3_000)).toBe('ok');
     stage.breaker.observe(exhausted(hour), startMs + hour);
@@ -542,6 +594,8 @@ describe('the operator', () => {
 });
 
 describe('what is remembered', () => {
+  const empty = { observedAtMs: startMs, state: 'exhausted', resetsAtMs: null } as const;
+
   it('is the same after a restart', () => {
     const stage = new Stage();
     stage.lock(16_000, { resetsInMs: 2 * hour });
@@ -554,6 +608,76 @@ describe('what is remembered', () => {
     const before = stage.view(18_000);
     stage.restart();
     expect(stage.view(18_000)).toEqual(before);
+  });
+
+  it.each<[name: string, end: (stage: Stage, lockId: string) => void]>([
+    ['a probe’s 200', (stage, lockId) => stage.ok(81_000, { probe: { id: 'me', lockId } })],
+    ['the operator', (stage) => void stage.breaker.reset(null, startMs + 81_000)],
+    ['its time', (stage) => void stage.view(16_000 + guessedHoldMs)],
+  ])(
+    'a lock that was ended by %s does not come back with a restart, nor does its probe stay',
+    (_, end) => {
+      const stage = new Stage();
+      const lockId = stage.lock(16_000);
+      expect(stage.probe(80_000, lockId, 'me')).toBe(true);
+      stage.restart();
+      end(stage, lockId);
+      stage.restart();
+      expect(stage.locked(82_000)).toEqual([]);
+      expect([stage.onDisk('lock'), stage.onDisk('probe')]).toEqual([[], []]);
+    },
+  );
+
+  it('a strike that a 200 cleared does not come back with a restart', () => {
+    const stage = new Stage();
+    stage.strike(0);
+    stage.restart();
+    stage.ok(8_000);
+    stage.restart();
+    stage.strike(16_000);
+    expect(stage.locked(16_000)).toEqual([]);
+  });
+
+  it.each<[name: string, end: (stage: Stage, lockId: string) => void]>([
+    [
+      'the next one',
+      (stage) => stage.breaker.observe({ ...empty, observedAtMs: startMs + hour }, startMs + hour),
+    ],
+    ['a probe’s 200', (stage, lockId) => stage.ok(2_000, { probe: { id: 'me', lockId } })],
+    ['the operator', (stage) => void stage.breaker.reset('reading', startMs + 2_000)],
+  ])('no probe of a reading stays that was ended by %s', (_, end) => {
+    const stage = new Stage();
+    stage.breaker.observe(empty, startMs);
+    expect(stage.probe(1_000, readingId(empty), 'me')).toBe(true);
+    expect(stage.onDisk('probe')).toEqual([readingId(empty)]);
+    end(stage, readingId(empty));
+    expect(stage.onDisk('probe')).toEqual([]);
+  });
+
+  it('a change is told once', () => {
+    const stage = new Stage();
+    stage.strike(0);
+    expect(stage.breaker.takeChanges().length).toBeGreaterThan(0);
+    expect(stage.breaker.takeChanges()).toEqual([]);
+  });
+
+  it('each kind says when it ends, and is gone then', () => {
+    const stage = new Stage();
+    stage.strike(0);
+    stage.ok(1_000, { endpointId: 'acme.list' });
+    const mark = { id: 'm', key: 'v1', reason: 'dry', forMs: 5 * minute };
+    stage.breaker.mark(mark, startMs + 2_000);
+    const dues: number[] = [];
+    for (let due = stage.breaker.nextDueMs(); due !== null; due = stage.breaker.nextDueMs()) {
+      dues.push(due - startMs);
+      expect(dues.length).toBeLessThan(20);
+      stage.breaker.prune(due);
+    }
+    expect(dues).toEqual([
+      ...[0, 1_000, 2_000].map((atMs) => atMs + capacityRepeatMs),
+      2_000 + 5 * minute,
+      ...[0, 1_000].map((atMs) => atMs + strikeWindowMs + 1),
+    ]);
   });
 
   it('goes to nothing when all has ended, and says when', () => {

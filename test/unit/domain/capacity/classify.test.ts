@@ -7,6 +7,7 @@ import {
   capacityVendorHoldMsMax,
 } from '../../../../src/base/limits-capacity';
 import { classify, judge } from '../../../../src/domain/capacity/classify';
+import { errorFields } from '../../../../src/domain/capacity/error-text';
 import { isExhausting } from '../../../../src/domain/capacity/signal';
 import {
   acknowledgedGaps,
@@ -51,6 +52,17 @@ describe('classify', () => {
       classify({ ...lusha, bodyHead: plain(chars), requestText: '' })?.kind;
     expect(kindOf(capacityErrorCharsMax)).toBe('balance');
     expect(kindOf(capacityErrorCharsMax + 1)).not.toBe('balance');
+  });
+
+  it.each(errorFields)('finds the vendor’s words in %s, and nowhere beside it', (path) => {
+    const bodyOf = (at: string) =>
+      at.split('.').reduceRight<unknown>((inner, name) => {
+        const isList = name.endsWith('[*]');
+        return { [isList ? name.slice(0, -3) : name]: isList ? [{}, inner] : inner };
+      }, said);
+    const kindOf = (at: string) =>
+      classify({ ...lusha, bodyHead: JSON.stringify(bodyOf(at)), requestText: '' })?.kind;
+    expect([kindOf(path), kindOf(`x.${path}`)]).toEqual(['balance', 'unrecorded']);
   });
 
   it('looks for an echo in capacityRequestCharsMax of the request', () => {

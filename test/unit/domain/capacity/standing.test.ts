@@ -156,6 +156,45 @@ describe('standing', () => {
       { lockId: 'lock:acme.find', kind: 'quota', resetsInMs: 900_000, probeInMs: 5 },
     ],
     [
+      'the same, the other way round',
+      view({
+        locks: [lock('acme.find', { nextProbeInMs: 5 }), lock('acme', { endsInMs: 900_000 })],
+      }),
+      0,
+      one,
+      { lockId: 'lock:acme.find', resetsInMs: 900_000, probeInMs: 5 },
+    ],
+    [
+      'two locks and a reading: a reset that one of them says is not the account’s',
+      view({
+        locks: [lock('acme.find'), lock('acme')],
+        reading: reading({ nextProbeInMs: 99_000 }),
+      }),
+      0,
+      one,
+      { kind: 'quota', resetsInMs: null },
+    ],
+    [
+      'two accounts to probe now: one that ends before one that nobody knows the end of',
+      view({
+        locks: [lock('acme#b', { nextProbeInMs: 0, endsInMs: 50 })],
+        reading: reading(),
+      }),
+      0,
+      question,
+      { account: 'b', resetsInMs: 50 },
+    ],
+    [
+      'the same, the other way round',
+      view({
+        locks: [lock('acme#b', { nextProbeInMs: 0, endsInMs: 50 })],
+        reading: reading(),
+      }),
+      0,
+      { ...question, accounts: ['b', 'primary'] },
+      { account: 'b', resetsInMs: 50 },
+    ],
+    [
       'a lock and a reading: nobody says when that ends',
       view({ locks: [lock('acme.find')], reading: reading() }),
       0,

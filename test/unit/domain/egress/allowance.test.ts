@@ -1,5 +1,6 @@
 /** The development allowance and the gateway's own hosts. */
 import { describe, expect, it } from 'vitest';
+import { egressAllowMax } from '../../../../src/base/limits';
 import {
   type EgressAllowance,
   isAllowed,
@@ -20,6 +21,8 @@ describe('parseEgressAllow', () => {
     ['127.0.0.1:9000', 1],
     ['127.0.0.1:9000,[::1]:9000 localhost:80\n api.t:443', 4],
     ['API.T:443 api.t:443', 1],
+    ['127.0.0.1:65535', 1],
+    [Array.from({ length: egressAllowMax }, (_, i) => `127.0.0.1:${i + 1}`).join(), egressAllowMax],
   ])('%j opens %i pairs', (text, size) => expect(allowanceOf(text).pairs.size).toBe(size));
 
   it.each([
@@ -41,7 +44,7 @@ describe('parseEgressAllow', () => {
     '[0:0:0:0:0:0:0:1]:80',
     '[::1]',
     'bücher.t:80',
-    Array.from({ length: 65 }, (_, i) => `127.0.0.1:${i + 1}`).join(),
+    Array.from({ length: egressAllowMax + 1 }, (_, i) => `127.0.0.1:${i + 1}`).join(),
   ])('%j is an error at start', (text) => expect(parseEgressAllow(text).ok).toBe(false));
 });
 
