@@ -158,7 +158,7 @@ describe('a call that has to wait for its turn', () => {
     const { ports } = portsOf({ capacity });
     const request = new Request('https://gw.test/call/api/v1/x', { signal: client.signal });
     const catalog = catalogCall({ rate: { limit: 30, windowMs: 1_000 } });
-    const seen = { passed: false };
+    const seen: { passed: boolean; headers?: unknown } = { passed: false };
     const passing = Promise.resolve(
       guard(
         reserved({ request, catalog, capacity: pass }),
@@ -167,6 +167,7 @@ describe('a call that has to wait for its turn', () => {
       ),
     ).then((result) => {
       seen.passed = result.ok;
+      if (result.ok) seen.headers = result.value.platformHeaders;
     });
     const given = () => capacity.asked.filter((one) => Array.isArray(one) && one[0] === 'giveBack');
     return { client, turn, seen, passing, given };
@@ -175,13 +176,13 @@ describe('a call that has to wait for its turn', () => {
     for (let i = 0; i < 20; i++) await Promise.resolve();
   };
 
-  it('passes when it has come, and keeps its place', async () => {
+  it('passes when it has come, keeps its place, and shows its vendor no client', async () => {
     const { turn, seen, passing, given } = waiting();
     await turns();
     expect(seen.passed).toBe(false);
     turn.resolve();
     await passing;
-    expect([seen.passed, given()]).toEqual([true, []]);
+    expect([seen.headers, given()]).toEqual([[['user-agent', 'weir']], []]);
   });
 
   it.each([

@@ -248,6 +248,15 @@ describe('strikes', () => {
     expect(stage.locked(25_000)).toEqual(['acme.find']);
   });
 
+  it('the last known 200 is what a late strike is held against', () => {
+    const stage = new Stage();
+    stage.ok(8_000);
+    stage.ok(20_000);
+    stage.strike(40_000);
+    stage.strike(41_000, { agoMs: 26_000 });
+    expect(stage.locked(41_000)).toEqual([]);
+  });
+
   it('a 200 told late does not make a known one older', () => {
     const stage = new Stage();
     stage.ok(8_000);
@@ -627,6 +636,20 @@ describe('what is remembered', () => {
       expect([stage.onDisk('lock'), stage.onDisk('probe')]).toEqual([[], []]);
     },
   );
+
+  it.each<[name: string, resetsInMs: number, end: (stage: Stage) => void]>([
+    ['time', 64_500, (stage) => void stage.view(81_000)],
+    ['the operator', 2 * hour, (stage) => void stage.breaker.reset('acme.list', startMs + 81_000)],
+  ])('a lock that is ended by %s leaves the probe of another to its call', (_, resetsInMs, end) => {
+    const stage = new Stage();
+    stage.lock(16_000, { endpointId: 'acme.list', resetsInMs });
+    stage.lock(17_000, { kind: 'balance' });
+    const lockId = stage.view(17_000).locks.find(({ key }) => key === 'acme')?.id ?? 'none';
+    expect(stage.probe(80_000, lockId, 'me')).toBe(true);
+    end(stage);
+    expect(stage.locked(81_000)).toEqual(['acme']);
+    expect(stage.probe(82_000, lockId, 'you')).toBe(false);
+  });
 
   it('a strike that a 200 cleared does not come back with a restart', () => {
     const stage = new Stage();

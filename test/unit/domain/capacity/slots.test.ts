@@ -83,6 +83,15 @@ describe('places', () => {
     expect([stage.wait(10), stage.wait(10), stage.wait(10)]).toEqual([90, 290, 490]);
   });
 
+  it('given back again after somebody else took it stays with that one', () => {
+    const stage = new Stage();
+    for (let i = 0; i < 3; i += 1) stage.take(0);
+    stage.giveBack('c2');
+    expect(stage.wait(10)).toBe(90);
+    stage.giveBack('c2');
+    expect(stage.wait(10)).toBe(290);
+  });
+
   it('given back when their time is over are nobody’s', () => {
     const stage = new Stage();
     for (let i = 0; i < 3; i += 1) stage.take(0);
