@@ -1,22 +1,34 @@
 /**
- * Parts of drizzle that the bundle leaves out: a class keeps all its methods, so no bundler can see that nobody calls them. They are the
- * relational query API, the callback form of a table (`(t) => …`), and the enums of Postgres; no store uses any of them.
- * Promises: whoever does use one gets an error that says so, never a silent wrong answer; a drizzle that looks different stops the build.
+ * Parts of drizzle and hono that the bundle leaves out: a class keeps all its methods, so no bundler can see that nobody calls them.
+ * Of drizzle they are the relational query API, every form that takes a callback or names a subquery (`(t) => …`, `with`, `as`),
+ * `$count`, and the enums of Postgres; of hono other frameworks' apps, form bodies and HTML. Nothing here uses any of them.
+ * Promises: whoever does use one gets an error that says so, never a silent wrong answer; a package that looks different stops the build.
  * Called by build.ts.
  */
 import { readFile } from 'node:fs/promises';
 import type { Plugin } from 'esbuild';
 
-const unused =
-  /drizzle-orm\/(?:relations|sqlite-core\/(?:query-builders\/query|columns\/all))\.js$/;
+const unused = [
+  'drizzle-orm/relations',
+  'drizzle-orm/selection-proxy',
+  'drizzle-orm/sqlite-core/columns/all',
+  'drizzle-orm/sqlite-core/query-builders/count',
+  'drizzle-orm/sqlite-core/query-builders/query',
+  'drizzle-orm/sqlite-core/query-builders/query-builder',
+  'hono/dist/utils/body',
+  'hono/dist/utils/html',
+  'hono/dist/utils/mount',
+];
+const unusedFile = new RegExp(`/(?:${unused.join('|')})\\.js$`);
 const dialect = /drizzle-orm\/sqlite-core\/dialect\.js$/;
 const pgEnums = /drizzle-orm\/pg-core\/columns\/enum\.js$/;
 
 export const leftOut: Plugin = {
   name: 'weir:left-out',
   setup(build) {
-    build.onLoad({ filter: unused }, async ({ path }) => {
-      const [, list = ''] = /^export \{([^}]+)\}/m.exec(await readFile(path, 'utf8')) ?? [];
+    build.onLoad({ filter: unusedFile }, async ({ path }) => {
+      const [, list] = /^export \{([^}]+)\}/m.exec(await readFile(path, 'utf8')) ?? [];
+      if (list === undefined) throw new Error(`${path} exports nothing`);
       const names = list.split(',').map((name) => name.trim());
       return { contents: names.map(thrower).join('\n'), loader: 'js' };
     });
@@ -32,8 +44,9 @@ export const leftOut: Plugin = {
   },
 };
 
+/** A function or a class, in place of any value. */
 const thrower = (name: string): string =>
-  `export class ${name} { constructor() { throw new Error('scripts/lib/left-out.ts: ${name}') } }`;
+  `export function ${name}() { throw new Error('scripts/lib/left-out.ts: ${name}') }`;
 
 /** A class's source without one method: what would call it finds none, and throws. */
 function withoutMethod(source: string, name: string): string {
