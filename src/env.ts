@@ -103,16 +103,14 @@ interface Bounds {
 /** A plain decimal number. An empty text is none: `Number` would read it as 0. */
 const amount = ({ min, max, whole }: Bounds, fallback: number) =>
   z._default(
-    z.pipe(
-      z.coerce.string(),
-      z.transform((text: string, ctx) => {
-        const value = /^[0-9]+(?:\.[0-9]+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
-        if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
-        const message = `wants a ${whole ? 'whole ' : ''}number from ${min} to ${max}`;
-        ctx.issues.push({ code: 'custom', message, input: '' });
-        return fallback;
-      }),
-    ),
+    z.transform((given: unknown, ctx) => {
+      const text = String(given);
+      const value = /^[0-9]+(?:\.[0-9]+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
+      if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
+      const message = `wants a ${whole ? 'whole ' : ''}number from ${min} to ${max}`;
+      ctx.issues.push({ code: 'custom', message, input: '' });
+      return fallback;
+    }),
     fallback,
   );
 

@@ -2,7 +2,9 @@
  * Fields that several resources share: names, ids, times, and their zod shapes. Called by the
  * resource files.
  */
+
 import * as z from 'zod/mini';
+import { _isoDateTime } from 'zod/v4/core';
 import { nameCharsMax, slugCharsMax } from '../base/limits';
 import type { Dated } from '../ports/store';
 
@@ -38,8 +40,12 @@ export const reference = z.string().check(z.maxLength(slugCharsMax));
 /** Whether tenants below may use it. */
 export const visibility = z._default(z.enum(['private', 'descendants']), 'private');
 
+/** RFC 3339, as `z.iso.datetime` makes it; `z.iso` itself would bring dates, times and durations. */
+export const datetime = (params?: Parameters<typeof z.iso.datetime>[0]) =>
+  _isoDateTime(z.ZodMiniISODateTime, params);
+
 /** RFC 3339 in UTC. */
-export const time = z.iso.datetime();
+export const time = datetime();
 
 /** When a resource was made and last written, on the wire. */
 export const dated = { created_at: time, updated_at: time };

@@ -12,7 +12,16 @@ import type { FieldIssue, Refusal } from '../domain/refusal';
 import { permissions } from '../domain/tenancy/access';
 import type { KeyRecord, PrincipalRecord } from '../ports/store';
 import { invalid } from './body';
-import { dated, datedWire, displayName, reference, time, timeText, whole } from './fields';
+import {
+  dated,
+  datedWire,
+  datetime,
+  displayName,
+  reference,
+  time,
+  timeText,
+  whole,
+} from './fields';
 import { mayGiveKey, mayManage } from './grants';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
@@ -27,9 +36,9 @@ const accessList = (description: string) =>
     ._default(z.nullable(z.array(reference).check(z.maxLength(accessListMax))), null)
     .check(z.describe(description));
 /** With an offset the last hours of 9999 are another year in UTC, which RFC 3339 cannot spell. */
-const expiry = z.iso
-  .datetime({ offset: true, error: 'must be an RFC 3339 date and time' })
-  .check(z.refine((when) => !(Date.parse(when) > lastTimeMs), 'must be before the year 10000'));
+const expiry = datetime({ offset: true, error: 'must be an RFC 3339 date and time' }).check(
+  z.refine((when) => !(Date.parse(when) > lastTimeMs), 'must be before the year 10000'),
+);
 const mutable = {
   name: displayName,
   permissions: z
