@@ -56,7 +56,7 @@ const routeColumns: readonly Column<Row>[] = [
 ];
 
 /** `npm run weir -- overflow spend` */
-export const overflowSpend: Command = {
+const overflowSpend: Command = {
   ...operatorOnly,
   name: 'overflow spend',
   summary: 'What each aggregator cost a day, and the budget (operator)',

@@ -13,7 +13,7 @@ import { answering, type Operation, telling } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
 /** A call in a list. */
-export const callAnswer = z.object({
+const callAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
   key_id: z.nullable(z.string()),
@@ -49,7 +49,7 @@ export const callAnswer = z.object({
 });
 
 /** One call with its evidence: the head of a masked error body. */
-export const callDetailAnswer = z.extend(callAnswer, { evidence: z.nullable(z.string()) });
+const callDetailAnswer = z.extend(callAnswer, { evidence: z.nullable(z.string()) });
 
 const toWire = (row: CallRow): z.output<typeof callAnswer> => ({
   id: row.id,

@@ -22,7 +22,7 @@ const name = z.string().check(z.regex(providerName));
 const names = z.array(z.string());
 
 /** Body of a sweep. */
-export const sweepBody = z.strictObject({
+const sweepBody = z.strictObject({
   only: z
     ._default(z.nullable(z.array(name).check(z.minLength(1), z.maxLength(sweepOnlyMax))), null)
     .check(z.describe('The providers to read, an aggregator as overflow:NAME; null reads all.')),

@@ -26,7 +26,7 @@ const providerName = /^(?:overflow:)?[a-z0-9][a-z0-9_-]{0,127}$/;
 const keyCharsMax = catalogIdCharsMax + 40;
 
 /** Body of a reset. */
-export const resetBody = z.strictObject({
+const resetBody = z.strictObject({
   key: z
     ._default(z.nullable(z.string().check(z.maxLength(keyCharsMax))), null)
     .check(z.describe('One key of the view; `reading` is the reading. Null clears all.')),

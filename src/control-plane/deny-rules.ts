@@ -18,7 +18,7 @@ import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
 
 /** Body of a deny rule: the parts that are given must all match. */
-export const denyRuleBody = z
+const denyRuleBody = z
   .strictObject({
     host: z
       ._default(z.nullable(text(hostCharsMax)), null)
@@ -39,7 +39,7 @@ export const denyRuleBody = z
   );
 
 /** A deny rule on the wire. */
-export const denyRuleAnswer = z.object({
+const denyRuleAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
   host: z.nullable(z.string()),

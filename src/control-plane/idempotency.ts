@@ -18,7 +18,7 @@ import { answering, type Call, type Operation, writing } from './operation';
 import { pageOf, pageQuery } from './pagination';
 
 /** A record without its answer. */
-export const recordAnswer = z.object({
+const recordAnswer = z.object({
   id: z.string(),
   hold_id: z.string(),
   scope: z.string().check(z.describe('Principal, and the primary tag where there is one.')),
@@ -32,7 +32,7 @@ export const recordAnswer = z.object({
 });
 
 /** Body of a resolution. */
-export const resolveBody = z.strictObject({
+const resolveBody = z.strictObject({
   resolution: z
     .enum(['settle', 'free'])
     .check(z.describe('settle: it was executed, the key stays used. free: it was not.')),

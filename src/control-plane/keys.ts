@@ -61,13 +61,13 @@ const mutable = {
 };
 
 /** Body of a change. */
-export const keyBody = z.strictObject(mutable);
+const keyBody = z.strictObject(mutable);
 
 /** Body of a new key. */
-export const newKeyBody = z.strictObject({ ...mutable, principal_id: reference });
+const newKeyBody = z.strictObject({ ...mutable, principal_id: reference });
 
 /** A key on the wire, without its token. */
-export const keyAnswer = z.object({
+const keyAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
   principal_id: z.string(),
@@ -83,7 +83,7 @@ export const keyAnswer = z.object({
 });
 
 /** The only answer with a token. */
-export const newKeyAnswer = z.extend(keyAnswer, {
+const newKeyAnswer = z.extend(keyAnswer, {
   token: z.string().check(z.describe('Shown once; only its SHA-256 is kept.')),
 });
 

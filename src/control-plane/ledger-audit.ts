@@ -22,7 +22,7 @@ const copyAnswer = z.object({
 });
 
 /** The result of an audit. */
-export const auditAnswer = z.object({
+const auditAnswer = z.object({
   outcome: z.enum(['clean', 'fault', 'more']),
   seq: z.int().check(z.describe('The log was replayed up to this row.')),
   until_seq: z.nullable(z.int()),

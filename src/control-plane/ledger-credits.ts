@@ -28,13 +28,13 @@ const credit = {
 };
 
 /** Body of a grant. */
-export const grantBody = z.strictObject({ ...credit, kind: z.enum(['promotional', 'earned']) });
+const grantBody = z.strictObject({ ...credit, kind: z.enum(['promotional', 'earned']) });
 
 /** Body of a top-up. */
-export const topUpBody = z.strictObject(credit);
+const topUpBody = z.strictObject(credit);
 
 /** A credit that is in the books. */
-export const creditAnswer = z.object({
+const creditAnswer = z.object({
   id: z.string(),
   ledger_tenant_id: z.string(),
   kind: z.enum(['promotional', 'earned', 'purchased']),

@@ -19,7 +19,7 @@ import { tagsAnswer, tagsWire } from './ledger-tags';
 import { answering, type Call, type CsvPage, type Operation } from './operation';
 
 /** One change of the books. */
-export const entryAnswer = z.object({
+const entryAnswer = z.object({
   seq: z.int(),
   index: z.int().check(z.describe('Position among the changes of one row.')),
   at: time,

@@ -14,7 +14,7 @@ import { answering, type Call, type Operation } from './operation';
 import { pageOf, pageQuery } from './pagination';
 
 /** An expired hold. */
-export const reviewAnswer = z.object({
+const reviewAnswer = z.object({
   id: z.string().check(z.describe('Of the hold.')),
   micros: z.int().check(z.describe('What was held and then given back.')),
   expired_at: time,

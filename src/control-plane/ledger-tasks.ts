@@ -11,7 +11,7 @@ import { answering, type Operation } from './operation';
 import { pageOf, pageQuery } from './pagination';
 
 /** A task. */
-export const taskAnswer = z.object({
+const taskAnswer = z.object({
   id: z.string().check(z.describe('Of the hold.')),
   task_id: z.string().check(z.describe('The vendor’s id.')),
   endpoint_id: z.string().check(z.describe('The catalog id that was called.')),

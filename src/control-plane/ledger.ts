@@ -30,7 +30,7 @@ const blockAnswer = z.object({
 });
 
 /** The balance: granted + topped up = available + held + settled, always. */
-export const balanceAnswer = z.object({
+const balanceAnswer = z.object({
   ledger_tenant_id: z.string(),
   home_region: z.nullable(z.string()),
   available_micros: micros,
@@ -53,7 +53,7 @@ export const balanceAnswer = z.object({
 });
 
 /** An open hold. */
-export const holdAnswer = z.object({
+const holdAnswer = z.object({
   id: z.string(),
   amount_micros: micros,
   placed_at: time,

@@ -98,14 +98,14 @@ const verifyAnswer = z.object({
 });
 
 /** Body of a sync. */
-export const syncBody = z.strictObject({
+const syncBody = z.strictObject({
   live: z
     ._default(z.boolean(), false)
     .check(z.describe("Read the aggregators' catalogs; else only derive again.")),
 });
 
 /** Body of a verification. */
-export const verifyBody = z.strictObject({
+const verifyBody = z.strictObject({
   all: z._default(z.boolean(), false).check(z.describe('Also routes that were never verified.')),
   max_micros: z
     ._default(z.int().check(z.gte(0), z.lte(1_000_000)), overflowVerifyMicrosMax)

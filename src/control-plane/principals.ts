@@ -13,14 +13,14 @@ import { answering, type Call, type Operation, removing, writing } from './opera
 import { listed, pageOf, pageQuery } from './pagination';
 
 /** Body of a principal. */
-export const principalBody = z.strictObject({
+const principalBody = z.strictObject({
   name: displayName,
   role: z.enum(roles),
   enabled: z._default(z.boolean(), true),
 });
 
 /** A principal on the wire. */
-export const principalAnswer = z.object({
+const principalAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
   name: z.string(),

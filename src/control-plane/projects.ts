@@ -11,10 +11,10 @@ import { answering, type Call, type Operation, removing, writing } from './opera
 import { listed, pageOf, pageQuery } from './pagination';
 
 /** Body of a project. */
-export const projectBody = z.strictObject({ name: displayName });
+const projectBody = z.strictObject({ name: displayName });
 
 /** A project on the wire. */
-export const projectAnswer = z.object({
+const projectAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
   name: z.string(),

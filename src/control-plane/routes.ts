@@ -39,10 +39,10 @@ const mutable = {
 };
 
 /** Body of a change. */
-export const routeBody = z.strictObject(mutable);
+const routeBody = z.strictObject(mutable);
 
 /** Body of a new route. */
-export const newRouteBody = z.strictObject({ ...mutable, upstream_id: reference });
+const newRouteBody = z.strictObject({ ...mutable, upstream_id: reference });
 
 /** A route on the wire. */
 export const routeAnswer = z.object({

@@ -17,7 +17,7 @@ import { listed, pageOf, pageQuery } from './pagination';
 const fits = (value: string): boolean => utf8Bytes(value) <= secretBytesMax;
 
 /** Body of a secret. */
-export const secretBody = z.strictObject({
+const secretBody = z.strictObject({
   name: slug,
   value: z
     .string()
@@ -26,7 +26,7 @@ export const secretBody = z.strictObject({
 });
 
 /** A secret on the wire; there is no field for the value. */
-export const secretAnswer = z.object({
+const secretAnswer = z.object({
   id: z.string(),
   tenant_id: z.string(),
   name: z.string(),
@@ -36,7 +36,7 @@ export const secretAnswer = z.object({
 });
 
 /** The reference of a secret name. */
-export const secretReference = (name: string): string => `cred://${name}`;
+const secretReference = (name: string): string => `cred://${name}`;
 
 const toWire = (row: SecretRecord): z.output<typeof secretAnswer> => ({
   id: row.id,

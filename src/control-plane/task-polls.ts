@@ -18,7 +18,7 @@ const pollAnswer = z.object({
 });
 
 /** Body of a run: nothing to say. */
-export const pollBody = z.strictObject({});
+const pollBody = z.strictObject({});
 
 /** The operation on polls. */
 export const taskPollOperations: readonly Operation[] = [

@@ -59,10 +59,10 @@ const mutable = {
 };
 
 /** Body of a change. */
-export const tenantBody = z.strictObject(mutable);
+const tenantBody = z.strictObject(mutable);
 
 /** Body of a new tenant. */
-export const newTenantBody = z.strictObject({
+const newTenantBody = z.strictObject({
   ...mutable,
   parent_id: z.optional(
     z
@@ -74,7 +74,7 @@ export const newTenantBody = z.strictObject({
 });
 
 /** A tenant on the wire. */
-export const tenantAnswer = z.object({
+const tenantAnswer = z.object({
   id: z.string(),
   parent_id: z.nullable(z.string()),
   name: z.string(),

@@ -16,7 +16,7 @@ export interface JournalBounds {
   readonly outboxesMax: number;
 }
 
-export const journalBounds: JournalBounds = {
+const journalBounds: JournalBounds = {
   ledgersMax: journalLedgersMax,
   outboxesMax: journalOutboxesMax,
 };

@@ -40,7 +40,7 @@ const ours = [
  * The environment of a login shell: ours without the additions, and without any node_modules on
  * PATH.
  */
-export function cleanEnv(): Record<string, string> {
+function cleanEnv(): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name, value]) => value !== undefined && !ours.some((pattern) => pattern.test(name)),
   );

@@ -62,7 +62,7 @@ export const tinyBounds: readonly Patch[] = [
 ];
 
 /** The text with a patch applied. */
-export function patched(text: string, { file, find, replace }: Patch): string {
+function patched(text: string, { file, find, replace }: Patch): string {
   const at = text.indexOf(find);
   if (at < 0 || text.indexOf(find, at + 1) >= 0) {
     throw new Error(`a patch of ${file} must match exactly once: ${find}`);

@@ -46,22 +46,6 @@ export async function nextLedgers(
   return results.map(knownLedger);
 }
 
-/** Known ledgers behind `after`, by tenant id. */
-export async function listLedgers(
-  db: D1Database,
-  after: string,
-  limit: number,
-): Promise<readonly KnownLedger[]> {
-  const { results } = await db
-    .prepare(
-      `select tenant_id, home_region, copied_seq, fault from ledgers
-       where tenant_id > ? order by tenant_id limit ?`,
-    )
-    .bind(after, limit)
-    .all<LedgerRow>();
-  return results.map(knownLedger);
-}
-
 /** Writes rows, and that everything up to the last one is copied. */
 export async function writeJournal(
   db: D1Database,

@@ -24,7 +24,7 @@ export const errorFields: readonly string[] = [
 ];
 
 /** Name of the only field of a plain text. */
-export const plainField = 'body';
+const plainField = 'body';
 
 /** Reads a decoded head; null: it could not be read. Of an array (Gemini's streams) the first entry. */
 export function errorTextOf(head: string | null): ErrorText {

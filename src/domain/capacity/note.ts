@@ -30,7 +30,7 @@ const userInUrl = /:\/\/[^\s/@]+@/;
 const run = /[A-Za-z0-9+_=~-]{16,}/g;
 
 /** Whether a text may hold a credential. */
-export function looksLikeCredential(text: string): boolean {
+function looksLikeCredential(text: string): boolean {
   if (keyPrefix.test(text) || named.test(text) || userInUrl.test(text)) return true;
   return (text.match(run) ?? []).some(isRandom);
 }

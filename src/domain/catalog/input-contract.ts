@@ -65,7 +65,7 @@ export function contractFault(
  * `strict_query`: no body (unless the row also lists body members), only declared parameters, each once, the required ones there,
  * values within their rule.
  */
-export function strictQueryFault(
+function strictQueryFault(
   endpoint: Pick<CatalogEndpoint, 'parameters' | 'bodyAllowlist'>,
   { query, body }: JudgedInput,
 ): InputFault | null {
@@ -91,7 +91,7 @@ export function strictQueryFault(
 }
 
 /** `body_allowlist`: one JSON object of declared members only, the required ones there, values within their rule. */
-export function bodyFault(
+function bodyFault(
   endpoint: Pick<CatalogEndpoint, 'parameters'>,
   body: JudgedBody,
 ): InputFault | null {

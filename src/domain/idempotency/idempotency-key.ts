@@ -7,7 +7,7 @@
  * decisions section 5.
  */
 import { assert } from '../../base/assert';
-import { keyedBodyBytesMax, recordKeyCharsMax, recordScopeCharsMax } from '../../base/limits-money';
+import { recordKeyCharsMax, recordScopeCharsMax } from '../../base/limits-money';
 import { err, ok, type Result } from '../../base/result';
 import type { Tags } from '../ledger/operations';
 import { tagValue } from '../ledger/tally';
@@ -88,6 +88,3 @@ export function recordIdOf(holdId: string): string {
   assert(at > 0 && at < holdId.length, 'a hold id is a prefix and a ULID');
   return `idm_${holdId.slice(at)}`;
 }
-
-/** Whether a keyed metered body of so many bytes can be fingerprinted (else 413). */
-export const canFingerprint = (bodyBytes: number): boolean => bodyBytes <= keyedBodyBytesMax;

@@ -25,7 +25,7 @@ export interface CountedCall {
 }
 
 /** Upper bounds of the histogram's buckets, milliseconds: a relay takes five, a long answer minutes. */
-export const bucketsMs: readonly number[] = [
+const bucketsMs: readonly number[] = [
   5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000,
 ];
 

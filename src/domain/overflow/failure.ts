@@ -17,7 +17,7 @@ export interface OverflowMark {
 }
 
 /** Key of the mark that is about a whole aggregator. */
-export const wholeAggregator = '';
+const wholeAggregator = '';
 
 /** Reasons that count towards the aggregator when three vendors have them: the two ways to get no envelope. */
 const counted: ReadonlySet<string> = new Set<OverflowFailure>(['malformed', 'unreachable']);

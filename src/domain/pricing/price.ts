@@ -127,14 +127,11 @@ export interface ReportedCharge {
   /** `body`: a path into the answer's JSON; `header`: a header name. */
   readonly in: 'body' | 'header';
   readonly at: string;
-  /** Micro-USD for a million reported units: see {@link usdUnitMicros}. */
+  /** Micro-USD for a million reported units; of a report in dollars 1e12. */
   readonly perMillionMicros: number;
   /** Another number of the answer that multiplies it; outside its bounds the report is malformed. */
   readonly times: { readonly at: string; readonly min: number; readonly max: number } | null;
 }
-
-/** {@link ReportedCharge.perMillionMicros} of a report in dollars. */
-export const usdUnitMicros = 1_000_000_000_000;
 
 /** How the real charge of a call is found. Amounts in micro-USD. */
 export interface Settlement {

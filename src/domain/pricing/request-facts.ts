@@ -27,7 +27,7 @@ export type Asked =
   | { readonly kind: 'value'; readonly value: unknown };
 
 /** What the request says for a value. */
-export function askedFor(facts: RequestFacts, where: RequestValue): Asked {
+function askedFor(facts: RequestFacts, where: RequestValue): Asked {
   if (where.in === 'query') {
     const { value, isAmbiguous } = readPair(facts.query, where.at);
     if (isAmbiguous) return { kind: 'ambiguous' };

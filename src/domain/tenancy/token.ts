@@ -5,7 +5,7 @@
  */
 
 /** Letters of a token. */
-export const tokenAlphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const tokenAlphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomChars = 32;
 const checkChars = 10;
 /** Length of a whole token, characters. */

@@ -43,7 +43,7 @@ const settings = {
   TWIN_KEY: 'twin-key-0123456789',
   HUNTER_KEY: 'hunter-key-0123456789',
 };
-export const twinKeys = { primary: settings.TWIN_KEY, b: 'twin-second-0123456789' };
+const twinKeys = { primary: settings.TWIN_KEY, b: 'twin-second-0123456789' };
 
 export class Stand {
   readonly world: MoneyWorld;

@@ -325,7 +325,7 @@ async function writeProviders(
 const terminal = new Set(['settle', 'release', 'expire', 'late_settle']);
 
 /** Entries that end a hold. */
-export const holdEntries = (entries: readonly EntryWire[]): readonly EntryWire[] =>
+const holdEntries = (entries: readonly EntryWire[]): readonly EntryWire[] =>
   entries.filter(({ kind }) => terminal.has(kind));
 
 /** An ending without its reason. */

@@ -17,7 +17,7 @@ import { reply } from '../../support/recording-origin.ts';
 /** List price of the usual route, micro-USD. */
 export const routeMicros = 90;
 /** What the aggregator says that a run cost: cents of a hundredth, so micro-USD 80. */
-export const runCents = 0.008;
+const runCents = 0.008;
 export const runMicros = 80;
 /** The vendor's own price of a call, micro-USD (`money-world-catalog.ts`). */
 export const directMicros = 60;

@@ -19,7 +19,7 @@ import { headerOf, type RawAnswer, RawConnection } from '../../support/raw-clien
 
 export const isolateCount = 4;
 /** Calls of one rush (issue 3). */
-export const rushSize = 200;
+const rushSize = 200;
 
 export interface Case {
   readonly name: string;

@@ -15,7 +15,7 @@ const json = 'Content-Type: application/json\r\n';
 const keyed = (key: string): string => `${json}Idempotency-Key: ${key}\r\n`;
 
 /** A keyed call of `account.post`. */
-export const keyedPost = (key: string, body = '{"a":1}', token?: string): Sent => ({
+const keyedPost = (key: string, body = '{"a":1}', token?: string): Sent => ({
   method: 'POST',
   path: '/call/account.post',
   head: keyed(key),

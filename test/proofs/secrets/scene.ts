@@ -76,7 +76,7 @@ export interface Scene {
 const core = (): string => randomBytes(15).toString('base64').replace(/[+/=]/g, 'x');
 
 /** Header values must be printable ASCII; the others get characters beyond it. */
-export function canaryOf(name: string, tail = ''): Canary {
+function canaryOf(name: string, tail = ''): Canary {
   const random = core();
   return { name, core: random, value: `q9"/<&'+=%z@${random} e${tail}` };
 }

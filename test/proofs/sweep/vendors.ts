@@ -57,7 +57,7 @@ const read = (state: string, remaining: number) => ({
 });
 
 export const resetsAtMs = Date.UTC(2099, 0, 1);
-export const sellable = row('op', 'POST', `cost: ${perCall}`);
+const sellable = row('op', 'POST', `cost: ${perCall}`);
 const retired = `${row('op', 'POST', `cost: ${perCall}`)}
     tombstone: { status: retired, note: switched off }`;
 

@@ -4,7 +4,6 @@ import type { Overflow } from '../../../src/call/branch-overflow';
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';
 import type { EnvelopeRequest } from '../../../src/domain/overflow/envelope';
 import type { OverflowRoute } from '../../../src/domain/overflow/routes';
-import { usdUnitMicros } from '../../../src/domain/pricing/price';
 import { perCall, settled } from '../domain/pricing/prices';
 import { cost, pending, rule, settlement } from '../domain/tasks/rows';
 import { entryOf, token } from './calls';
@@ -60,7 +59,7 @@ describe('a vendor that says with a bill that our account is out', () => {
         provider: 'apollo',
         cost: perCall(70),
         settlement: settled({
-          reported: { in: 'header', at: 'x-usd', perMillionMicros: usdUnitMicros, times: null },
+          reported: { in: 'header', at: 'x-usd', perMillionMicros: 1e12, times: null },
         }),
       },
       { slug: 'apollo', accounts: [{ label: 'main', setting: 'VENDOR_KEY' }] },

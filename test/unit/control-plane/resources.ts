@@ -75,9 +75,7 @@ export async function makeCatalogRow(parts: Partial<CatalogEndpoint> = {}): Prom
  * An open hold, an idempotency record whose outcome nobody saw, and an expired hold: what the road
  * leaves in a ledger. Ids by the first segment of their paths.
  */
-export async function makeMoney(
-  tenantId: string,
-): Promise<{ idempotency: string; ledger: string }> {
+async function makeMoney(tenantId: string): Promise<{ idempotency: string; ledger: string }> {
   const [hold, record, review] = ['hld', 'idm', 'hld'].map(
     (prefix) => `${prefix}_01H${String(++made).padStart(23, '0')}`,
   ) as [string, string, string];

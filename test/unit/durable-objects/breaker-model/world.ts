@@ -96,7 +96,7 @@ export interface Outcome {
 }
 
 /** The object with its disk and its checker. */
-export class SimObject {
+class SimObject {
   readonly checker = new Checker(provider);
   /** The first rule that was broken. */
   fault: string | null = null;
