@@ -13,7 +13,7 @@ import type { DenyRuleRecord } from '../ports/store';
 import { invalid } from './body';
 import { dated, datedWire, reference, text, wellFormed } from './fields';
 import { knownPrincipal, knownProject } from './known';
-import { answering, type Call, type Operation, removing, writing } from './operation';
+import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
 
@@ -96,10 +96,8 @@ export const denyRuleOperations: readonly Operation[] = [
     permission: 'config:read',
     summary: 'Read a deny rule',
     answer: denyRuleAnswer,
-    async handle(call) {
-      const row = await call.services.store.denyRules.get(call.tenantId, call.facts.id);
-      return row.ok ? ok(toWire(row.value)) : row;
-    },
+    handle: (call) =>
+      onWire(call.services.store.denyRules.get(call.tenantId, call.facts.id), toWire),
   }),
   writing({
     method: 'PUT',
@@ -115,11 +113,8 @@ export const denyRuleOperations: readonly Operation[] = [
     path: '/deny-rules/{id}',
     permission: 'config:write',
     summary: 'Delete a deny rule',
-    async handle(call) {
-      const gone = await call.services.store.denyRules.remove(call.tenantId, call.facts.id);
-      if (gone.ok) call.wrote(call.tenantId);
-      return gone;
-    },
+    handle: (call) =>
+      call.wrote(call.services.store.denyRules.remove(call.tenantId, call.facts.id)),
   }),
 ];
 
@@ -130,13 +125,12 @@ async function create(call: Call, body: z.output<typeof denyRuleBody>) {
   if (!given.ok) return given;
   const times = { createdAt: nowMs, updatedAt: nowMs };
   const row = { id: newId('den', nowMs), tenantId: call.tenantId, ...given.value, ...times };
-  const made = await denyRules.insertBelow(row, denyRulesPerTenantMax);
+  const made = await call.wrote(denyRules.insertBelow(row, denyRulesPerTenantMax));
   if (!made.ok) return made;
   if (!made.value) {
     const message = `the tenant has its ${denyRulesPerTenantMax} deny rules`;
     return err(invalid({ path: '', message }));
   }
-  call.wrote(call.tenantId);
   return ok(toWire(row));
 }
 
@@ -147,10 +141,8 @@ async function replace(call: Call, body: z.output<typeof denyRuleBody>) {
   const given = await judged(call, body);
   if (!given.ok) return given;
   const row = { ...before.value, ...given.value, updatedAt: call.facts.nowMs };
-  const written = await denyRules.replace(row);
-  if (!written.ok) return written;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const written = await call.wrote(denyRules.replace(row));
+  return written.ok ? ok(toWire(row)) : written;
 }
 
 type Given = Omit<DenyRuleRecord, 'id' | 'tenantId' | 'createdAt' | 'updatedAt'>;

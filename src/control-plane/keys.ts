@@ -23,7 +23,7 @@ import {
   whole,
 } from './fields';
 import { mayGiveKey, mayManage } from './grants';
-import { answering, type Call, type Operation, removing, writing } from './operation';
+import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
 /** Characters of a token that a list shows: `wk_`, the version and four random ones. */
@@ -136,10 +136,7 @@ export const keyOperations: readonly Operation[] = [
     permission: 'config:read',
     summary: 'Read an access key',
     answer: keyAnswer,
-    async handle(call) {
-      const row = await call.services.store.keys.get(call.tenantId, call.facts.id);
-      return row.ok ? ok(toWire(row.value)) : row;
-    },
+    handle: (call) => onWire(call.services.store.keys.get(call.tenantId, call.facts.id), toWire),
   }),
   writing({
     method: 'PUT',
@@ -201,10 +198,8 @@ async function create(
     createdAt: nowMs,
     updatedAt: nowMs,
   };
-  const made = await store.keys.insert(row, token);
-  if (!made.ok) return made;
-  call.wrote(call.tenantId);
-  return ok({ ...toWire(row), token });
+  const made = await call.wrote(store.keys.insert(row, token));
+  return made.ok ? ok({ ...toWire(row), token }) : made;
 }
 
 async function replace(call: Call, body: z.output<typeof keyBody>) {
@@ -213,19 +208,16 @@ async function replace(call: Call, body: z.output<typeof keyBody>) {
   const given = await granted(call, body, found.value.principal);
   if (!given.ok) return given;
   const row = { ...found.value.key, ...given.value, updatedAt: call.facts.nowMs };
-  const written = await call.services.store.keys.replace(row);
-  if (!written.ok) return written;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const written = await call.wrote(call.services.store.keys.replace(row));
+  return written.ok ? ok(toWire(row)) : written;
 }
 
 async function revoke(call: Call) {
   const found = await managed(call);
   if (!found.ok) return found;
   const { id, nowMs } = call.facts;
-  const done = await call.services.store.keys.revoke(call.tenantId, id, nowMs);
+  const done = await call.wrote(call.services.store.keys.revoke(call.tenantId, id, nowMs));
   if (!done.ok) return done;
-  call.wrote(call.tenantId);
   const revokedAt = found.value.key.revokedAt ?? nowMs;
   return ok(toWire({ ...found.value.key, revokedAt, updatedAt: nowMs }));
 }
@@ -233,9 +225,7 @@ async function revoke(call: Call) {
 async function remove(call: Call) {
   const found = await managed(call);
   if (!found.ok) return found;
-  const gone = await call.services.store.keys.remove(call.tenantId, call.facts.id);
-  if (gone.ok) call.wrote(call.tenantId);
-  return gone;
+  return call.wrote(call.services.store.keys.remove(call.tenantId, call.facts.id));
 }
 
 type Given = Pick<

@@ -6,10 +6,11 @@
  */
 import type * as z from 'zod/mini';
 import { assert } from '../base/assert';
-import type { Result } from '../base/result';
+import { ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
 import type { AccessKey, Permission } from '../domain/tenancy/access';
 import type { Background } from '../ports/config';
+import type { Stored } from '../ports/store';
 import { parsed } from './body';
 import type { ManagementServices } from './services';
 
@@ -65,9 +66,14 @@ export class Call {
     return this.acting;
   }
 
-  /** Tells this isolate about a write; every other one notices the raised version. */
-  wrote(tenantId: string): void {
-    this.services.config.forget(tenantId);
+  /**
+   * What a write of a tenant's configuration gave, by default of the one that is acted in. Once it
+   * is stored this isolate knows; every other one notices the raised version.
+   */
+  async wrote<T>(write: Stored<T>, tenantId = this.tenantId): Stored<T> {
+    const written = await write;
+    if (written.ok) this.services.config.forget(tenantId);
+    return written;
   }
 }
 
@@ -114,6 +120,12 @@ export interface Operation extends Required<Head> {
 }
 
 type Handled<T> = Promise<Result<T, Refusal>>;
+
+/** A stored row as it is on the wire. */
+export async function onWire<R, W>(stored: Stored<R>, toWire: (row: R) => W): Handled<W> {
+  const row = await stored;
+  return row.ok ? ok(toWire(row.value)) : row;
+}
 
 /** A row without a body and with an answer. */
 export function answering<A extends z.ZodMiniType>(

@@ -9,7 +9,7 @@ import { roles } from '../domain/tenancy/access';
 import type { PrincipalRecord } from '../ports/store';
 import { dated, datedWire, displayName } from './fields';
 import { mayGiveRole, mayManage } from './grants';
-import { answering, type Call, type Operation, removing, writing } from './operation';
+import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
 /** Body of a principal. */
@@ -71,10 +71,8 @@ export const principalOperations: readonly Operation[] = [
     permission: 'config:read',
     summary: 'Read a principal',
     answer: principalAnswer,
-    async handle(call) {
-      const row = await call.services.store.principals.get(call.tenantId, call.facts.id);
-      return row.ok ? ok(toWire(row.value)) : row;
-    },
+    handle: (call) =>
+      onWire(call.services.store.principals.get(call.tenantId, call.facts.id), toWire),
   }),
   writing({
     method: 'PUT',
@@ -100,10 +98,8 @@ async function create(call: Call, body: z.output<typeof principalBody>) {
   if (!may.ok) return may;
   const times = { createdAt: nowMs, updatedAt: nowMs };
   const row = { id: newId('prn', nowMs), tenantId: call.tenantId, ...body, ...times };
-  const made = await call.services.store.principals.insert(row);
-  if (!made.ok) return made;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const made = await call.wrote(call.services.store.principals.insert(row));
+  return made.ok ? ok(toWire(row)) : made;
 }
 
 async function replace(call: Call, body: z.output<typeof principalBody>) {
@@ -115,10 +111,8 @@ async function replace(call: Call, body: z.output<typeof principalBody>) {
   const may = manages.ok ? mayGiveRole(actor, body.role) : manages;
   if (!may.ok) return may;
   const row = { ...before.value, ...body, updatedAt: nowMs };
-  const written = await principals.replace(row);
-  if (!written.ok) return written;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const written = await call.wrote(principals.replace(row));
+  return written.ok ? ok(toWire(row)) : written;
 }
 
 async function remove(call: Call) {
@@ -127,7 +121,5 @@ async function remove(call: Call) {
   if (!before.ok) return before;
   const may = mayManage(call.facts.actor, before.value.role);
   if (!may.ok) return may;
-  const gone = await principals.remove(call.tenantId, before.value.id);
-  if (gone.ok) call.wrote(call.tenantId);
-  return gone;
+  return call.wrote(principals.remove(call.tenantId, before.value.id));
 }

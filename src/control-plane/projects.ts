@@ -7,7 +7,7 @@ import { newId } from '../base/ids';
 import { ok } from '../base/result';
 import type { ProjectRecord } from '../ports/store';
 import { dated, datedWire, displayName } from './fields';
-import { answering, type Call, type Operation, removing, writing } from './operation';
+import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
 /** Body of a project. */
@@ -53,10 +53,8 @@ export const projectOperations: readonly Operation[] = [
       const { nowMs } = call.facts;
       const times = { createdAt: nowMs, updatedAt: nowMs };
       const row = { id: newId('prj', nowMs), tenantId, name: body.name, ...times };
-      const made = await call.services.store.projects.insert(row);
-      if (!made.ok) return made;
-      call.wrote(tenantId);
-      return ok(toWire(row));
+      const made = await call.wrote(call.services.store.projects.insert(row));
+      return made.ok ? ok(toWire(row)) : made;
     },
   }),
   answering({
@@ -65,10 +63,8 @@ export const projectOperations: readonly Operation[] = [
     permission: 'config:read',
     summary: 'Read a project',
     answer: projectAnswer,
-    async handle(call) {
-      const row = await call.services.store.projects.get(call.tenantId, call.facts.id);
-      return row.ok ? ok(toWire(row.value)) : row;
-    },
+    handle: (call) =>
+      onWire(call.services.store.projects.get(call.tenantId, call.facts.id), toWire),
   }),
   writing({
     method: 'PUT',
@@ -84,11 +80,7 @@ export const projectOperations: readonly Operation[] = [
     path: '/projects/{id}',
     permission: 'config:write',
     summary: 'Delete a project that no upstream belongs to',
-    async handle(call) {
-      const gone = await call.services.store.projects.remove(call.tenantId, call.facts.id);
-      if (gone.ok) call.wrote(call.tenantId);
-      return gone;
-    },
+    handle: (call) => call.wrote(call.services.store.projects.remove(call.tenantId, call.facts.id)),
   }),
 ];
 
@@ -97,8 +89,6 @@ async function replace(call: Call, body: z.output<typeof projectBody>) {
   const before = await projects.get(call.tenantId, call.facts.id);
   if (!before.ok) return before;
   const row = { ...before.value, name: body.name, updatedAt: call.facts.nowMs };
-  const written = await projects.replace(row);
-  if (!written.ok) return written;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const written = await call.wrote(projects.replace(row));
+  return written.ok ? ok(toWire(row)) : written;
 }

@@ -16,7 +16,7 @@ import type { Refusal } from '../domain/refusal';
 import type { RouteRecord } from '../ports/store';
 import { invalid } from './body';
 import { dated, datedWire, reference, text, whole } from './fields';
-import { answering, type Call, type Operation, removing, writing } from './operation';
+import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
 
@@ -102,10 +102,7 @@ export const routeOperations: readonly Operation[] = [
     permission: 'config:read',
     summary: 'Read a route',
     answer: routeAnswer,
-    async handle(call) {
-      const row = await call.services.store.routes.get(call.tenantId, call.facts.id);
-      return row.ok ? ok(toWire(row.value)) : row;
-    },
+    handle: (call) => onWire(call.services.store.routes.get(call.tenantId, call.facts.id), toWire),
   }),
   writing({
     method: 'PUT',
@@ -121,11 +118,7 @@ export const routeOperations: readonly Operation[] = [
     path: '/routes/{id}',
     permission: 'config:write',
     summary: 'Delete a route',
-    async handle(call) {
-      const gone = await call.services.store.routes.remove(call.tenantId, call.facts.id);
-      if (gone.ok) call.wrote(call.tenantId);
-      return gone;
-    },
+    handle: (call) => call.wrote(call.services.store.routes.remove(call.tenantId, call.facts.id)),
   }),
 ];
 
@@ -143,13 +136,13 @@ async function create(call: Call, body: z.output<typeof newRouteBody>) {
     createdAt: nowMs,
     updatedAt: nowMs,
   };
-  const made = await call.services.store.routes.insertBelow(row, routesPerUpstreamMax);
+  const { routes } = call.services.store;
+  const made = await call.wrote(routes.insertBelow(row, routesPerUpstreamMax));
   if (!made.ok) return made;
   if (!made.value) {
     const message = `may have at most ${routesPerUpstreamMax} routes`;
     return err(invalid({ path: 'upstream_id', message }));
   }
-  call.wrote(call.tenantId);
   return ok(toWire(row));
 }
 
@@ -160,10 +153,8 @@ async function replace(call: Call, body: z.output<typeof routeBody>) {
   const given = judged(body);
   if (!given.ok) return given;
   const row = { ...before.value, ...given.value, updatedAt: call.facts.nowMs };
-  const written = await routes.replace(row);
-  if (!written.ok) return written;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const written = await call.wrote(routes.replace(row));
+  return written.ok ? ok(toWire(row)) : written;
 }
 
 type Given = Pick<

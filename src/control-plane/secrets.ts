@@ -11,7 +11,7 @@ import type { Refusal } from '../domain/refusal';
 import type { SealedValue, SecretRecord } from '../ports/store';
 import { dataKeyOf } from './data-key';
 import { dated, datedWire, slug, visibility, wellFormed } from './fields';
-import { answering, type Call, type Operation, removing, writing } from './operation';
+import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
 const fits = (value: string): boolean => utf8Bytes(value) <= secretBytesMax;
@@ -75,10 +75,7 @@ export const secretOperations: readonly Operation[] = [
     permission: 'config:read',
     summary: 'Read a secret, without its value',
     answer: secretAnswer,
-    async handle(call) {
-      const row = await call.services.store.secrets.get(call.tenantId, call.facts.id);
-      return row.ok ? ok(toWire(row.value)) : row;
-    },
+    handle: (call) => onWire(call.services.store.secrets.get(call.tenantId, call.facts.id), toWire),
   }),
   writing({
     method: 'PUT',
@@ -94,11 +91,7 @@ export const secretOperations: readonly Operation[] = [
     path: '/secrets/{id}',
     permission: 'secret:write',
     summary: 'Delete a secret that no upstream of the tenant is bound to',
-    async handle(call) {
-      const gone = await call.services.store.secrets.remove(call.tenantId, call.facts.id);
-      if (gone.ok) call.wrote(call.tenantId);
-      return gone;
-    },
+    handle: (call) => call.wrote(call.services.store.secrets.remove(call.tenantId, call.facts.id)),
   }),
 ];
 
@@ -114,10 +107,8 @@ async function create(call: Call, body: z.output<typeof secretBody>) {
   };
   const value = await sealed(call, row.id, body.value);
   if (!value.ok) return value;
-  const made = await call.services.store.secrets.insert(row, value.value);
-  if (!made.ok) return made;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const made = await call.wrote(call.services.store.secrets.insert(row, value.value));
+  return made.ok ? ok(toWire(row)) : made;
 }
 
 async function replace(call: Call, body: z.output<typeof secretBody>) {
@@ -128,10 +119,8 @@ async function replace(call: Call, body: z.output<typeof secretBody>) {
   if (!value.ok) return value;
   const { name, visibility } = body;
   const row = { ...before.value, name, visibility, updatedAt: call.facts.nowMs };
-  const written = await secrets.replace(row, value.value);
-  if (!written.ok) return written;
-  call.wrote(call.tenantId);
-  return ok(toWire(row));
+  const written = await call.wrote(secrets.replace(row, value.value));
+  return written.ok ? ok(toWire(row)) : written;
 }
 
 async function sealed(

@@ -9,7 +9,7 @@ import { isId, newId } from '../base/ids';
 import { tenantDepthMax } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
 import type { FieldIssue, Refusal } from '../domain/refusal';
-import type { TenantRecord } from '../ports/store';
+import type { Stored, TenantRecord } from '../ports/store';
 import { invalid } from './body';
 import { dated, datedWire, displayName, reference } from './fields';
 import { booksOf } from './ledger-access';
@@ -203,8 +203,7 @@ async function create(call: Call, body: z.output<typeof newTenantBody>) {
   };
   const issue = limitsIssue(row);
   if (issue !== null) return err(invalid(issue));
-  const made = await services.store.tenants.insert(row);
-  return made.ok ? written(call, row) : made;
+  return written(call, row, services.store.tenants.insert(row));
 }
 
 async function replace(call: Call, body: z.output<typeof tenantBody>) {
@@ -230,13 +229,13 @@ async function replace(call: Call, body: z.output<typeof tenantBody>) {
   if (issue !== null) return err(invalid(issue));
   const left = keeps ? ok(undefined) : await withoutHolds(call, before.ledgerTenantId);
   if (!left.ok) return left;
-  const replaced = await call.services.store.tenants.replace(row);
-  return replaced.ok ? written(call, row) : replaced;
+  return written(call, row, call.services.store.tenants.replace(row));
 }
 
-/** Tells isolates and, when it has or had limits, the ledger about a stored tenant. */
-async function written(call: Call, row: TenantRecord) {
-  call.wrote(row.id);
+/** Once the tenant is stored, its ledger hears of it too when it has or had limits. */
+async function written(call: Call, row: TenantRecord, write: Stored<void>) {
+  const stored = await call.wrote(write, row.id);
+  if (!stored.ok) return stored;
   if (row.ledgerTenantId !== row.id || !needsLimits(row)) return ok(toWire(row));
   const inForce = await putInForce(call, row);
   return inForce.ok ? ok(toWire(row)) : inForce;
@@ -248,9 +247,7 @@ async function remove(call: Call): Promise<Result<void, Refusal>> {
   const { id, ledgerTenantId } = found.value.row;
   const left = ledgerTenantId === id ? await withoutHolds(call, id) : ok(undefined);
   if (!left.ok) return left;
-  const gone = await call.services.store.tenants.remove(id);
-  if (gone.ok) call.wrote(id);
-  return gone;
+  return call.wrote(call.services.store.tenants.remove(id), id);
 }
 
 /** Whether nothing is held in a ledger. Refuses with a conflict, or when it does not answer. */

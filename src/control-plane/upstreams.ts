@@ -71,11 +71,8 @@ export const upstreamOperations: readonly Operation[] = [
     path: '/upstreams/{id}',
     permission: 'config:write',
     summary: 'Delete an upstream and its routes',
-    async handle(call) {
-      const gone = await call.services.store.upstreams.remove(call.tenantId, call.facts.id);
-      if (gone.ok) call.wrote(call.tenantId);
-      return gone;
-    },
+    handle: (call) =>
+      call.wrote(call.services.store.upstreams.remove(call.tenantId, call.facts.id)),
   }),
 ];
 
@@ -99,10 +96,8 @@ async function create(call: Call, body: UpstreamBody) {
   const written = await judged(call, body, undefined);
   if (!written.ok) return written;
   const row = { ...written.value, id: newId('ups', nowMs), createdAt: nowMs };
-  const made = await call.services.store.upstreams.insert(row);
-  if (!made.ok) return made;
-  call.wrote(call.tenantId);
-  return shown(call, row);
+  const made = await call.wrote(call.services.store.upstreams.insert(row));
+  return made.ok ? shown(call, row) : made;
 }
 
 async function replace(call: Call, body: UpstreamBody) {
@@ -113,10 +108,8 @@ async function replace(call: Call, body: UpstreamBody) {
   if (!written.ok) return written;
   const { id, createdAt } = before.value;
   const row = { ...written.value, id, createdAt };
-  const replaced = await upstreams.replace(row);
-  if (!replaced.ok) return replaced;
-  call.wrote(call.tenantId);
-  return shown(call, row);
+  const replaced = await call.wrote(upstreams.replace(row));
+  return replaced.ok ? shown(call, row) : replaced;
 }
 
 /** The columns that a body writes, every part judged; the network is asked last. */

@@ -96,9 +96,8 @@ async function resealStep(
   const old = await dataKeys.sealedBefore(tenantId, key.value.version, limit);
   if (!old.ok) return old;
   const changes = await resealed(call, key.value, old.value.rows);
-  const written = await dataKeys.reseal(tenantId, changes);
+  const written = await call.wrote(dataKeys.reseal(tenantId, changes), tenantId);
   if (!written.ok) return written;
-  call.wrote(tenantId);
   const remaining = old.value.total - changes.length;
   const ended = remaining === 0 ? await dataKeys.retire(tenantId, key.value.version) : written;
   if (!ended.ok) return ended;
