@@ -4,6 +4,7 @@
  * unknown, foreign and private names take this one path and get one answer; a key that may not call, or not this upstream, learns nothing
  * else of it. Called by run-call.
  */
+import { assert } from '../base/assert';
 import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import { isCatalogId } from '../domain/catalog/endpoint';
 import { matchRead, matchRoute } from '../domain/catalog/route-match';
@@ -104,7 +105,8 @@ function amongUpstreams(
   if (enabled.length === 0) return err({ code: 'routing.upstream_disabled' });
   const best = mostSpecific(enabled);
   if (best.length > 1) return err({ code: 'routing.ambiguous', names: best.map((u) => u.name) });
-  const upstream = best[0] as Upstream;
+  const [upstream] = best;
+  assert(upstream !== undefined, 'of the enabled upstreams one is the most specific');
   const endpoint =
     upstream.endpoints.find((e) => e.host === url.host && e.port === url.port) ?? null;
   return withTarget(call, upstream, call.path.slice(upstream.basePath.length), endpoint);
@@ -184,10 +186,11 @@ function chooseEndpoint(upstream: Upstream, named: string | null): Result<Endpoi
       code: 'routing.missing_target_host',
       hosts: pool.map((e) => `${e.host}:${e.port}`),
     });
-  if (pool.length === 1) return ok(pool[0] as Endpoint);
-  const turn = turns.get(upstream) ?? 0;
-  turns.set(upstream, turn + 1);
-  return ok(pool[turn % pool.length] as Endpoint);
+  const turn = pool.length === 1 ? 0 : (turns.get(upstream) ?? 0);
+  if (pool.length > 1) turns.set(upstream, turn + 1);
+  const endpoint = pool[turn % pool.length];
+  assert(endpoint !== undefined, 'a pool has an endpoint');
+  return ok(endpoint);
 }
 
 function namedEndpoint(pool: readonly Endpoint[], named: string): Result<Endpoint, Refusal> {
