@@ -6,6 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { catalogEndpointsMax, catalogProvidersMax } from '../../src/base/limits-money.ts';
+import { writeCatalog } from '../lib/catalog/write.ts';
 import { d1Conf, type Ports, plainProvider, type SizedPorts, sizedConf } from './conf.ts';
 import { answers, freePortRow, gatewayCore, loadCore, type Processes } from './machine.ts';
 import type { Target } from './measure.ts';
@@ -105,7 +106,7 @@ type Called = (name: string, called: readonly string[]) => Target;
 async function fill(place: SizedPorts, files: Catalog, originPort: number): Promise<string> {
   const store = new BenchStore(place.d1);
   await store.migrate();
-  await store.writeCatalog(`127.0.0.1:${originPort}`, files);
+  await writeCatalog(store, `127.0.0.1:${originPort}`, files);
   const { token } = await tenant('Sized', { port: place.port, originPort }, []);
   return token;
 }

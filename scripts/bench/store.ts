@@ -1,6 +1,6 @@
 /**
- * The store of the bench, seen from Node: D1 over its own HTTP protocol. Migrates it, writes the catalog with the product's own
- * import, and copies upstreams. Called by world.ts.
+ * The store of the bench, seen from Node: D1 over its own HTTP protocol. Migrates it, and copies upstreams.
+ * Called by world.ts.
  */
 import {
   type D1Like,
@@ -8,7 +8,6 @@ import {
   migrationFiles,
   statementsOf,
 } from '../lib/migrations.ts';
-import { resolveSrcModules } from '../lib/src-modules.ts';
 import { readWranglerConfig } from '../lib/wrangler-config.ts';
 import { look } from './machine.ts';
 
@@ -77,23 +76,6 @@ export class BenchStore implements D1Like {
     const { migrationsDir } = readWranglerConfig();
     for (const name of migrationFiles(migrationsDir))
       await this.run(statementsOf(`${migrationsDir}/${name}`).map((sql) => ({ sql, params: [] })));
-  }
-
-  /** Makes the catalog that of these files, name and text; `authority` is where their providers are. */
-  async writeCatalog(
-    authority: string,
-    files: readonly { readonly name: string; readonly text: string }[],
-  ): Promise<void> {
-    resolveSrcModules();
-    const [{ bring, faultLine }, { databaseOver }, { readSources }] = await Promise.all([
-      import('../lib/catalog/main.ts'),
-      import('../lib/catalog/database.ts'),
-      import('../lib/catalog/read.ts'),
-    ]);
-    const allow = { pairs: new Set([authority]) };
-    const read = readSources(files, { allow, gatewayHosts: [], httpsOnly: true });
-    if (!read.ok) throw new Error(read.faults.map(faultLine).join('\n'));
-    await bring(databaseOver(this, 'bench'), read.files, true);
   }
 
   /** Copies of a tenant's upstream under other names; by SQL, because ten thousand requests would take longer than the bench. */

@@ -8,6 +8,7 @@ import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { build, type Plugin } from 'esbuild';
 import { bundleWorker } from '../build.ts';
+import { writeCatalog } from '../lib/catalog/write.ts';
 import {
   credential,
   d1Conf,
@@ -175,7 +176,7 @@ async function populate(processes: Processes, run: string, gzipBytes: number): P
   const store = new BenchStore(ports.d1);
   const authority = `127.0.0.1:${ports.origin}`;
   await store.migrate();
-  await store.writeCatalog(authority, [
+  await writeCatalog(store, authority, [
     { name: 'bench.yaml', text: providerFile(authority) },
     { name: 'dry.yaml', text: dryFile(authority) },
   ]);

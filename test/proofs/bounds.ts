@@ -5,10 +5,11 @@
  * ledger's own statements, queue and journal. The tables are in bounds/. Called by scripts/prove.ts
  * and test/fault/bounds.test.ts.
  */
+
+import { writeCatalog } from '../../scripts/lib/catalog/write.ts';
 import { freePorts } from '../../scripts/lib/ports.ts';
 import { poolEndpointsMax } from '../../src/base/limits.ts';
 import { startGateway } from '../support/gateway.ts';
-import { writeCatalog } from '../support/money-world-catalog.ts';
 import { type Proof, type Row, type Staged, same } from '../support/proof.ts';
 import { startOrigin } from '../support/recording-origin.ts';
 import { makeScenario } from '../support/scenario.ts';

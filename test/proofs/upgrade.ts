@@ -11,11 +11,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { writeCatalog } from '../../scripts/lib/catalog/write.ts';
 import { migrate } from '../../scripts/lib/migrations.ts';
 import { type IsolateSet, Isolates } from '../support/isolates.ts';
 import { costOf, isReplay, MoneyTenant, refusalOf } from '../support/money-world.ts';
 import { bundleWithLimits } from '../support/money-world-bundle.ts';
-import { labFile, labKey, labSetting, writeCatalog } from '../support/money-world-catalog.ts';
+import { labFile, labKey, labSetting } from '../support/money-world-catalog.ts';
 import { answers, type PricedOrigin, startPricedOrigin } from '../support/priced-origin.ts';
 import { holds, type Proof, type Row, type Staged, same } from '../support/proof.ts';
 import { until } from '../support/until.ts';

@@ -5,10 +5,10 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { drainMs, holdRenewMs } from '../../src/base/limits-money';
-import { Money } from '../../src/call/money';
+import type { Money } from '../../src/call/money';
 import type { EndOp } from '../../src/domain/ledger/operations';
-import { backgroundOf, entryOf } from '../unit/call/calls';
-import { address, NotedDesk, NotedTasks } from '../unit/call/desk';
+import { entryOf } from '../unit/call/calls';
+import { heldMoney } from '../unit/call/desk';
 import { perCall, settled } from '../unit/domain/pricing/prices';
 
 const held = 100;
@@ -64,21 +64,11 @@ const row = (cancels: boolean) =>
 
 /** Lives one hold through the events; a last `abandon` stands for the road, which always closes. */
 async function live(events: readonly Event[], options: { keyed: boolean; cancels: boolean }) {
-  const desk = new NotedDesk();
-  const background = backgroundOf();
-  const money = new Money({
-    desk,
-    bodies: null,
-    tasks: new NotedTasks(),
-    address,
-    background,
-    holdId: 'hld_1',
+  const { desk, money, background } = heldMoney({
     heldMicros: held,
     recordId: options.keyed ? 'idm_1' : null,
     endpoint: row(options.cancels),
-    price: { kind: 'per_call', priceMicros: 70 },
   });
-  money.lasts();
   for (const what of events) await happen(money, what);
   money.abandon('road_ended', true);
   await background.work[0];

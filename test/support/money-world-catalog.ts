@@ -1,11 +1,8 @@
 /**
  * The catalog of a money world: one provider `lab`, whose base URL is the priced origin, and one
  * endpoint of each kind of price. Every price is small and round, so that a wrong charge shows.
- * Written with the product's own import, straight into D1. Called by `money-world.ts`.
+ * Called by `money-world.ts` and the proofs.
  */
-
-import type { D1Like } from '../../scripts/lib/migrations.ts';
-import { resolveSrcModules } from '../../scripts/lib/src-modules.ts';
 
 /** Micro-USD of a call of `lab.fixed`, `lab.look`, `lab.cancel` and `lab.success`. */
 export const callMicros = 60;
@@ -90,22 +87,4 @@ interface ProviderFile {
   readonly setting: string;
   readonly more?: string;
   readonly endpoints: readonly string[];
-}
-
-/** Writes catalog files; throws with every fault of theirs. The gateway must not have read it yet. */
-export async function writeCatalog(
-  db: D1Like,
-  authority: string,
-  files: readonly { readonly name: string; readonly text: string }[],
-): Promise<void> {
-  resolveSrcModules();
-  const [{ bring, faultLine }, { databaseOver }, { readSources }] = await Promise.all([
-    import('../../scripts/lib/catalog/main.ts'),
-    import('../../scripts/lib/catalog/database.ts'),
-    import('../../scripts/lib/catalog/read.ts'),
-  ]);
-  const allow = { pairs: new Set([authority]) };
-  const read = readSources(files, { allow, gatewayHosts: [], httpsOnly: true });
-  if (!read.ok) throw new Error(read.faults.map(faultLine).join('\n'));
-  await bring(databaseOver(db, 'test'), read.files, true);
 }

@@ -24,10 +24,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { writeCatalog } from '../../scripts/lib/catalog/write.ts';
 import type { Gateway } from './gateway.ts';
 import { Isolates } from './isolates.ts';
 import { bundleWithLimits, type Limits } from './money-world-bundle.ts';
-import { labFile, labKey, labSetting, writeCatalog } from './money-world-catalog.ts';
+import { labFile, labKey, labSetting } from './money-world-catalog.ts';
 import { type PricedOrigin, startPricedOrigin } from './priced-origin.ts';
 import { headerOf, type RawAnswer, RawConnection } from './raw-client.ts';
 import { makeScenario, type Scenario } from './scenario.ts';

@@ -8,11 +8,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { writeCatalog } from '../../../scripts/lib/catalog/write.ts';
 import { freePorts } from '../../../scripts/lib/ports.ts';
 import { type DohStub, publicName, startDohStub } from '../../support/doh-stub.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type Canary, type Leak, leaksIn } from '../../support/leak-detector.ts';
-import { writeCatalog } from '../../support/money-world-catalog.ts';
 import { RawConnection } from '../../support/raw-client.ts';
 import {
   type OriginConnection,

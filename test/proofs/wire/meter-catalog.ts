@@ -2,8 +2,9 @@
  * The catalog of the wire proof: a provider `meter` at the first origin, paid for by the platform
  * account. Called by the stand and by `platform.ts`.
  */
+
+import { writeCatalog } from '../../../scripts/lib/catalog/write.ts';
 import type { Gateway } from '../../support/gateway.ts';
-import { writeCatalog } from '../../support/money-world-catalog.ts';
 
 /** The platform account's credential, and the setting that holds it. */
 export const meterAccount = { METER_KEY: 'meter-platform-key-0123456789' };
