@@ -73,7 +73,23 @@ export function wire(bindings: Bindings): Wired {
 
 function make(bindings: Bindings): Wired {
   const env = parseEnv(bindings);
-  const nowMs = () => Date.now();
+  const shared = sharedBy(bindings, env);
+  const jobs = jobsOf(bindings, env, shared);
+  return {
+    env,
+    call: roadOf(bindings, env, shared),
+    callSink: shared.callSink,
+    metrics: new HubReader(shared.hub),
+    ...jobs,
+    management: managementOf(bindings, env, { ...shared, ...jobs }),
+  };
+}
+
+const nowMs = (): number => Date.now();
+const sleep = (ms: number): Promise<void> => scheduler.wait(ms);
+
+/** What more than one of the road, the jobs and the management API use. */
+function sharedBy(bindings: Bindings, env: Env) {
   const mint = new TokenMint(env.keyCheckSecrets);
   const vault = new AesVault({ masterKeys: env.masterKeys, ttlMs: env.configTtlMs, clock: nowMs });
   const config = new D1Config({
@@ -88,34 +104,11 @@ function make(bindings: Bindings): Wired {
     resolverUrl: env.egressResolver,
     allow: env.egressAllow,
   });
-  const callSink = new D1CallSink(bindings.DB);
-  const stubOf = ledgerStubs(bindings.LEDGER);
+  const ledgerOf = ledgerStubs(bindings.LEDGER);
   const ledgers = new DurableLedgers({
-    stubOf,
+    stubOf: ledgerOf,
     register: (address) => registerLedger(bindings.DB, address, nowMs()),
     time: platformTime,
-  });
-  const desk = new DurableLedgerDesk({
-    objectOf: (address) => packedLedger(stubOf(address)),
-    keeper:
-      bindings.SETTLEMENTS === undefined
-        ? noSettlementQueue
-        : new SettlementQueue(bindings.SETTLEMENTS, platformTime),
-    time: platformTime,
-  });
-  const wait = (ms: number) => scheduler.wait(ms);
-  const hub = { shardOf: hubShards(bindings.METRICS), time: platformTime };
-  const tally = new IsolateTally({
-    ...hub,
-    isRefusal: (code) => Object.hasOwn(refusalTable, code),
-    isolate: crypto.randomUUID(),
-    random: Math.random(),
-  });
-  const capacityOf = capacityStubs(bindings.CAPACITY);
-  const capacity = new DurableCapacityDesk({
-    objectOf: capacityOf,
-    time: platformTime,
-    unanswered: (question) => tally.failOpen(`capacity_${question}`),
   });
   const ownSends = {
     send: (url: string, init: RequestInit) => fetch(url, init),
@@ -123,130 +116,156 @@ function make(bindings: Bindings): Wired {
     policy: egressPolicy,
     time: platformTime,
   };
-  const capacityRecords = new CapacityStore(bindings.DB);
-  const capacityObjects = new DurableCapacityObjects({ stubOf: capacityOf, time: platformTime });
-  const sweepPorts: SweepPorts = {
-    store: capacityRecords,
-    collector: new BalanceCollector(ownSends),
-    objects: capacityObjects,
-    settings: env.platformSettings,
-    labels: env.platformAccounts,
-    aggregators: aggregatorAccounts(env.overflow.aggregators, egressPolicy),
-    nowMs,
-    report,
-  };
   const client = new JobClient(ownSends);
-  const overflow: Overflow = {
-    ...overflowOf(bindings, env, nowMs),
-    ask: (request, background) =>
-      client.ask(request, { bytesMax: overflowAnswerBytesMax, background }),
-  };
-  const overflowPorts: OverflowVerifyPorts = {
-    leases: capacityRecords,
-    store: new OverflowStore(bindings.DB),
-    client,
-    budgets: overflow.budgets,
-    aggregators: overflow.aggregators,
-    keyOf: overflow.keyOf,
-    settings: env.platformSettings,
-    policy: egressPolicy,
-    nowMs,
-    sleep: (ms) => scheduler.wait(ms),
-    report,
-  };
-  const catalog = new D1Catalog({
-    reader: new CatalogReader(bindings.DB, report),
-    ttlMs: env.configTtlMs,
-    nowMs,
-  });
-  const taskIndex = new D1TaskIndex(bindings.DB);
-  const taskPorts: TaskPollPorts = {
-    index: taskIndex,
-    ledgers,
-    catalog,
-    client,
-    policy: egressPolicy,
-    settings: env.platformSettings,
-    nowMs,
-    report,
-  };
-  const call: CallServices = {
+  const capacityOf = capacityStubs(bindings.CAPACITY);
+  return {
+    mint,
+    vault,
     config,
+    egressPolicy,
+    egress,
+    ledgerOf,
+    ledgers,
+    ownSends,
+    client,
+    callSink: new D1CallSink(bindings.DB),
+    hub: { shardOf: hubShards(bindings.METRICS), time: platformTime },
+    capacityOf,
+    capacityRecords: new CapacityStore(bindings.DB),
+    capacityObjects: new DurableCapacityObjects({ stubOf: capacityOf, time: platformTime }),
+    overflow: overflowOf(bindings, env, client),
+    catalog: new D1Catalog({
+      reader: new CatalogReader(bindings.DB, report),
+      ttlMs: env.configTtlMs,
+      nowMs,
+    }),
+    taskIndex: new D1TaskIndex(bindings.DB),
+  };
+}
+
+type Shared = ReturnType<typeof sharedBy>;
+type Jobs = Pick<Wired, 'sweepPorts' | 'overflowPorts' | 'taskPorts'>;
+
+/** What the jobs run on. */
+function jobsOf(bindings: Bindings, env: Env, shared: Shared): Jobs {
+  const { capacityRecords, catalog, client, egressPolicy, ledgers, overflow, taskIndex } = shared;
+  const common = { settings: env.platformSettings, nowMs, report };
+  return {
+    sweepPorts: {
+      ...common,
+      store: capacityRecords,
+      collector: new BalanceCollector(shared.ownSends),
+      objects: shared.capacityObjects,
+      labels: env.platformAccounts,
+      aggregators: aggregatorAccounts(env.overflow.aggregators, egressPolicy),
+    },
+    overflowPorts: {
+      ...common,
+      leases: capacityRecords,
+      store: new OverflowStore(bindings.DB),
+      client,
+      budgets: overflow.budgets,
+      aggregators: overflow.aggregators,
+      keyOf: overflow.keyOf,
+      policy: egressPolicy,
+      sleep,
+    },
+    taskPorts: { ...common, index: taskIndex, ledgers, catalog, client, policy: egressPolicy },
+  };
+}
+
+/** What the road runs on. */
+function roadOf(
+  { CALL_QUEUE, RECORDS, SETTLEMENTS }: Bindings,
+  env: Env,
+  shared: Shared,
+): CallServices {
+  const { callSink, catalog, ledgers, overflow, taskIndex } = shared;
+  const tally = new IsolateTally({
+    ...shared.hub,
+    isRefusal: (code) => Object.hasOwn(refusalTable, code),
+    isolate: crypto.randomUUID(),
+    random: Math.random(),
+  });
+  return {
+    config: shared.config,
     credentials: new VaultCredentials({
-      vault,
+      vault: shared.vault,
       platformSettings: env.platformSettings,
       ttlMs: env.configTtlMs,
     }),
-    egress,
-    egressPolicy,
+    egress: shared.egress,
+    egressPolicy: shared.egressPolicy,
     clientIpHeaders: new Set(env.clientIpHeaders),
     catalog,
     anonymousProviders: new Set(env.anonymousProviders),
     hasSetting: (name) => env.platformSettings.has(name),
     platformAccounts: env.platformAccounts,
-    capacity,
+    capacity: new DurableCapacityDesk({
+      objectOf: shared.capacityOf,
+      time: platformTime,
+      unanswered: (question) => tally.failOpen(`capacity_${question}`),
+    }),
     rateEnforced: new Set(env.rateEnforced),
     overflow,
-    desk,
+    desk: new DurableLedgerDesk({
+      objectOf: (address) => packedLedger(shared.ledgerOf(address)),
+      keeper:
+        SETTLEMENTS === undefined
+          ? noSettlementQueue
+          : new SettlementQueue(SETTLEMENTS, platformTime),
+      time: platformTime,
+    }),
     tasks: new DurableTaskDesk({ ledgers, index: taskIndex, nowMs, report }),
     failOpen: (what) => tally.failOpen(what),
     peek: (address, claim) => ledgers.of(address).peek(claim),
-    replayBodies: bindings.RECORDS === undefined ? null : new R2ReplayBodies(bindings.RECORDS),
+    replayBodies: RECORDS === undefined ? null : new R2ReplayBodies(RECORDS),
     sign: platformSigner(env.keyCheckSecrets),
     callLog: new BufferedCallLog({
-      sink: bindings.CALL_QUEUE === undefined ? callSink : new QueueCallSink(bindings.CALL_QUEUE),
+      sink: CALL_QUEUE === undefined ? callSink : new QueueCallSink(CALL_QUEUE),
       tally,
       nowMs,
-      wait,
+      wait: sleep,
     }),
     send: (target, init) => fetch(target, init),
-    sleep: (ms) => scheduler.wait(ms),
+    sleep,
     nowMs,
     report,
   };
+}
+
+/** What the management API runs on. */
+function managementOf(bindings: Bindings, env: Env, shared: Shared & Jobs): ManagementServices {
+  const { config, mint, vault, egress, ledgers, capacityRecords } = shared;
   return {
     env,
-    call,
-    callSink,
-    metrics: new HubReader(hub),
-    sweepPorts,
-    overflowPorts,
-    taskPorts,
-    management: {
-      env,
-      store: d1Store(bindings.DB),
-      config,
-      mint,
-      vault,
-      egress,
-      ledgers,
-      capacity: capacityObjects,
-      capacityRecords,
-      sweepByHand: (only, background) => {
-        const firing = { job: 'sweep by hand', scheduledAtMs: nowMs(), only, background };
-        const run = stored(sweep(sweepPorts, firing));
-        // A command that hangs up must not leave a sweep half done.
-        background(run);
-        return run;
-      },
-      pollTasks: (background) => {
-        const run = stored(pollTasks(taskPorts, background));
-        background(run);
-        return run;
-      },
-      overflow: overflowByHand(overflowPorts),
-      overflowBudgets: overflow.budgets,
-      clock: nowMs,
+    store: d1Store(bindings.DB),
+    config,
+    mint,
+    vault,
+    egress,
+    ledgers,
+    capacity: shared.capacityObjects,
+    capacityRecords,
+    sweepByHand: (only, background) => {
+      const firing = { job: 'sweep by hand', scheduledAtMs: nowMs(), only, background };
+      return kept(stored(sweep(shared.sweepPorts, firing)), background);
     },
+    pollTasks: (background) => kept(stored(pollTasks(shared.taskPorts, background)), background),
+    overflow: overflowByHand(shared.overflowPorts),
+    overflowBudgets: shared.overflow.budgets,
+    clock: nowMs,
   };
 }
 
-/** The overflow jobs of an operator; one that hangs up must not leave a job half done. */
+/** A command that hangs up must not leave a job half done. */
+function kept<T>(work: T & Promise<unknown>, background: Background): T {
+  background(work);
+  return work;
+}
+
+/** The overflow jobs of an operator. */
 function overflowByHand(ports: OverflowVerifyPorts): OverflowByHand {
-  const kept = <T>(work: T & Promise<unknown>, background: Background): T => {
-    background(work);
-    return work;
-  };
   return {
     sync: (live, background) => kept(stored(overflowSync(ports, live, background)), background),
     verify: (options, background) =>
@@ -255,8 +274,8 @@ function overflowByHand(ports: OverflowVerifyPorts): OverflowByHand {
   };
 }
 
-/** Routes through aggregators that have a key, and their budgets. */
-function overflowOf(bindings: Bindings, env: Env, nowMs: () => number): Omit<Overflow, 'ask'> {
+/** Routes through aggregators that have a key, their budgets, and how they are asked. */
+function overflowOf(bindings: Bindings, env: Env, client: JobClient): Overflow {
   const { mode, aggregators, dailyBudgetMicros } = env.overflow;
   const keyOf = ({ setting }: Aggregator): string | null =>
     env.platformSettings.get(setting) ?? null;
@@ -276,5 +295,7 @@ function overflowOf(bindings: Bindings, env: Env, nowMs: () => number): Omit<Ove
       report,
       start: platformTime.start,
     }),
+    ask: (request, background) =>
+      client.ask(request, { bytesMax: overflowAnswerBytesMax, background }),
   };
 }
