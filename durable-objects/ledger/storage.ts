@@ -6,13 +6,17 @@
  */
 import { assert } from '../../src/base/assert';
 
+/** What SQLite keeps in a column of ours. */
 export type SqlValue = string | number | null | ArrayBuffer;
+/** A row by the names of its columns. */
 export type SqlRow = Record<string, SqlValue>;
 
+/** Runs one statement; parameters are bound in their order. */
 export interface LedgerSql {
   exec(sql: string, ...params: SqlValue[]): { toArray(): SqlRow[] };
 }
 
+/** The database of one object. */
 export interface LedgerStorage {
   readonly sql: LedgerSql;
   transactionSync<T>(work: () => T): T;
@@ -29,12 +33,14 @@ export function integer(row: SqlRow | undefined, column: string): number {
 export const integerOrNull = (row: SqlRow, column: string): number | null =>
   row[column] === null ? null : integer(row, column);
 
+/** A column of text; asserted after the read. */
 export function text(row: SqlRow | undefined, column: string): string {
   const value = row?.[column];
   assert(typeof value === 'string', `${column} is no text`);
   return value;
 }
 
+/** The same for a column that may be null. */
 export const textOrNull = (row: SqlRow, column: string): string | null =>
   row[column] === null ? null : text(row, column);
 

@@ -40,6 +40,7 @@ export const bindingBody = z.strictObject({
   ),
   value: z.optional(value.check(z.describe('A constant.'))),
 });
+/** A binding in a body, its schema held. */
 export type BindingBody = z.output<typeof bindingBody>;
 
 /**

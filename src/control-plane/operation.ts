@@ -109,6 +109,7 @@ export interface CsvPage {
   readonly next: { readonly name: string; readonly value: string } | null;
 }
 
+/** A row of the management API, as the router and the document read it. */
 export interface Operation extends Required<Head> {
   readonly body: z.ZodMiniType | null;
   /** Of the answer; a text is sent as it is. */

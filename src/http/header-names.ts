@@ -6,6 +6,7 @@
 /** Prefix of every header of ours; dropped from requests and from upstream answers, whatever follows. */
 export const weirPrefix = 'x-weir-';
 
+/** Our headers, of requests and of answers (decisions section 1). */
 export const weirHeaders = {
   key: 'x-weir-key',
   targetHost: 'x-weir-target-host',

@@ -264,6 +264,7 @@ export interface CatalogStore {
   providers(): Stored<readonly Provider[]>;
 }
 
+/** The collections of one database. */
 export interface Store {
   readonly tenants: TenantStore;
   readonly projects: ProjectStore;

@@ -16,7 +16,9 @@ export interface LedgerObject {
   apply(ends: readonly EndOp[], places: readonly PlaceOp[]): Promise<Applied | LedgerBusy>;
 }
 
+/** Too many calls wait for the object, or at the desk before it. */
 export const ledgerBusy: LedgerBusy = { outcome: 'ledger_busy', retryAfterMs: ledgerBusyRetryMs };
+/** The object gave no answer in time, or broke. */
 export const ledgerUnavailable: LedgerUnavailable = {
   outcome: 'ledger_unavailable',
   retryAfterMs: ledgerBusyRetryMs,

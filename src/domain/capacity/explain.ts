@@ -54,6 +54,7 @@ export interface Cause {
   readonly nextProbeAtMs: number | null;
 }
 
+/** Why a catalog row is refused now, or that it is not. */
 export interface Explanation {
   /** null: it is not refused. */
   readonly cause: Cause | null;

@@ -8,6 +8,7 @@ import type { LedgerConfig } from './config';
 import type { LogRow } from './entries';
 import type { RecordState, Tags } from './operations';
 
+/** A grant or top-up: what was granted, what is left, what of it is held. */
 export interface BlockView {
   readonly id: string;
   readonly kind: BlockKind;
@@ -34,6 +35,7 @@ export interface LedgerView {
   readonly ackedSeq: number;
 }
 
+/** An open hold. */
 export interface HoldView {
   readonly id: string;
   readonly amountMicros: number;
@@ -94,6 +96,7 @@ export type CreditAnswer =
   | { readonly outcome: 'too_many_blocks'; readonly blocksMax: number }
   | { readonly outcome: 'invalid'; readonly field: string };
 
+/** What became of limits that were given to a ledger. */
 export type ConfigureAnswer =
   | { readonly outcome: 'configured'; readonly version: number }
   /** A configuration with this or a higher version is in force. */
@@ -107,6 +110,7 @@ export type Resolution =
   /** It was not: an open hold is released, the key may be used again. */
   | { readonly kind: 'free' };
 
+/** What became of a {@link Resolution}; `chargedMicros` in micro-USD. */
 export type ResolveAnswer =
   | { readonly outcome: 'resolved'; readonly chargedMicros: number }
   | { readonly outcome: 'unknown_record' }

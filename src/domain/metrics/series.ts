@@ -67,6 +67,7 @@ export const families = {
   },
 } as const satisfies Record<string, Family>;
 
+/** The name of a family in code. */
 export type FamilyId = keyof typeof families;
 
 /** Counts as they travel: a series is `<family>|<label values joined by commas>`. */

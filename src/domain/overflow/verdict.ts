@@ -24,11 +24,13 @@ export type DirectLeg =
       readonly isDry: boolean;
     };
 
+/** One call, sent through the aggregator and to the vendor itself. */
 export interface Verification {
   readonly relay: RelayLeg;
   readonly direct: DirectLeg;
 }
 
+/** `aggregator`: it failed for a cause that is its own, not of this route; `inconclusive`: nothing was learned. */
 export type VerdictKind = 'passed' | 'failed' | 'aggregator' | 'inconclusive';
 
 /** `stamps`: the route counts as verified now. `reason`: a word for people and for the row. */

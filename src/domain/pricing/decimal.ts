@@ -23,6 +23,7 @@ export interface Term {
   readonly perMillionMicros: number;
 }
 
+/** No units. */
 export const zero: Decimal = { digits: 0n, scale: 0 };
 
 const decimalText = /^([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,4}))?$/;
