@@ -28,7 +28,7 @@ export interface StandOptions {
   readonly mode: Mode;
   readonly budgetUsd?: number;
   readonly limits?: Limits;
-  /** Price of every route, micro-USD. */
+  /** Price of every route, micro-USD; also ours then, since a route far dearer than its row is not taken. */
   readonly priceMicros?: number;
 }
 
@@ -64,8 +64,12 @@ export class RoadStand {
 
   static async start(options: StandOptions): Promise<RoadStand> {
     const { mode, budgetUsd = 1_000, limits = fastOverflow, priceMicros = routeMicros } = options;
+    const cost =
+      priceMicros === routeMicros
+        ? perCall
+        : `{ kind: per_call, prices: [{ price_micros: ${priceMicros} }] }`;
     const endpoints = Object.entries(methods).map(([name, method]) =>
-      row(name, method, `cost: ${perCall}`),
+      row(name, method, `cost: ${cost}`),
     );
     const world = await startMoneyWorld({
       limits,

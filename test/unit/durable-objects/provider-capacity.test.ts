@@ -9,6 +9,7 @@ import type { ProviderCapacity } from '../../../durable-objects/provider-capacit
 import {
   capacityAlarmJitterMs,
   guessedHoldMs,
+  keptWindowMsMin,
   probeIntervalMs,
   spacerJitterMs,
   strikeSpacingMs,
@@ -242,7 +243,8 @@ describe('a window that refuses', () => {
     const stub = objectOf('window free');
     const other = [{ account: 'b', bucket: 'acme#b' }];
     await stub.take({ ...slot('a'), candidates: other });
-    await stub.take(enforced('b', { rate: slot('b').rate, candidates: other }));
+    const short = { limit: 3, windowMs: keptWindowMsMin - 1 };
+    await stub.take(enforced('b', { rate: short, candidates: other }));
     expect(await sends(stub)).toBe(0);
     for (const id of ['c', 'd', 'e']) await stub.take(enforced(id));
     await evictDurableObject(stub);

@@ -1,5 +1,6 @@
 /** Which jobs a Cron runs: those of its own schedule, all of them, whatever becomes of one. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { snapshotRetentionMs } from '../../../src/base/limits-capacity';
 import type { Bindings } from '../../../src/env';
 import { runCron } from '../../../src/jobs/crons';
 import type { Wired } from '../../../src/wiring';
@@ -9,8 +10,12 @@ const scheduledTime = Date.UTC(2030, 0, 1);
 /** A database and a sweep that only say that they were asked; `down`: the journal's statement fails. */
 function world({ down = false } = {}) {
   const ran: string[] = [];
+  const bound: unknown[] = [];
   const statement = (text: string) => ({
-    bind: () => statement(text),
+    bind: (...values: unknown[]) => {
+      bound.push([text.slice(0, 17), values[0]]);
+      return statement(text);
+    },
     run: async () => {
       ran.push(text.slice(0, 17));
       return { meta: { changes: 0 } };
@@ -38,7 +43,7 @@ function world({ down = false } = {}) {
   const bindings = { DB: { prepare: statement } } as unknown as Bindings;
   const fire = (cron: string) =>
     runCron(wired, bindings, { cron, scheduledTime, background: () => undefined });
-  return { ran, fire };
+  return { ran, bound, fire };
 }
 
 afterEach(() => void vi.restoreAllMocks());
@@ -52,6 +57,15 @@ describe('a Cron', () => {
     const { ran, fire } = world();
     await fire(cron);
     expect(ran.sort()).toEqual(jobs);
+  });
+
+  it.each([
+    ['*/5 * * * *', 'delete from calls', 1],
+    ['7 * * * *', 'delete from capac', snapshotRetentionMs],
+  ])('%s keeps what is younger: %s', async (cron, text, keptMs) => {
+    const { bound, fire } = world();
+    await fire(cron);
+    expect(bound).toContainEqual([text, scheduledTime - keptMs]);
   });
 
   it('that has a job which fails runs the others to their end, and fails', async () => {

@@ -1,5 +1,6 @@
 /** What may not leave in the headers of an answer, and that everything else stays as it came. */
 import { describe, expect, it } from 'vitest';
+import { maskableNameCharsMin } from '../../../../src/base/limits';
 import { type MaskedSecret, prepareMask } from '../../../../src/domain/credentials/masking';
 import { cleanAnswerHeaders } from '../../../../src/domain/relay/answer-headers';
 
@@ -108,6 +109,9 @@ describe('an injected credential', () => {
   it('that is a word takes no name away that has it', () => {
     const pairs: [string, string][] = [['content-type', 'text/html; a']];
     expect([...cleaned(pairs, [prepareMask('content-type')])]).toEqual(pairs);
+    const masked = (chars: number): number =>
+      [...cleaned([[`x-${'k'.repeat(chars)}`, '1']], [prepareMask('k'.repeat(chars))])].length;
+    expect([maskableNameCharsMin - 1, maskableNameCharsMin].map(masked)).toEqual([1, 0]);
   });
 
   it('in a header that goes anyway masks nothing else', () => {
