@@ -60,10 +60,10 @@ const overSockets = (
 
 const socketTests = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts'];
 
-/** What measures time, uses all cores or a fixed port: alone on the machine. */
+/** What measures time or needs all cores: alone on the machine. */
 const timedTests = [
-  'test/e2e/{metered-sse,newcomer,overflow,sweep}.test.ts',
-  'test/fault/{bounds,breaker,disconnect,disconnect-money,kill,revoke,spacer}.test.ts',
+  'test/e2e/overflow.test.ts',
+  'test/fault/{bounds,breaker,disconnect,spacer}.test.ts',
 ];
 
 /** `rules` and `stores` run inside workerd; `sockets` and `timed` drive the built bundle over real sockets, from Node. */
