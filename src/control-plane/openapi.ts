@@ -59,6 +59,7 @@ export function openapiDocument(): Record<string, unknown> {
             'X-Weir-Error': header('1'),
             'X-Weir-Error-Source': header('gateway'),
             'Retry-After': header('Seconds; where waiting helps.'),
+            'WWW-Authenticate': header('On a 401.'),
           },
           content: {
             'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },

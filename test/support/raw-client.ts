@@ -19,6 +19,9 @@ export interface RawAnswer {
   readonly complete: boolean;
 }
 
+/** How long an answer may take that is not measured, milliseconds: 8 MiB through a machine that has other work took more than ten seconds. */
+const patienceMs = 30_000;
+
 /** An open connection under test control. */
 export class RawConnection {
   readonly socket: net.Socket;
@@ -56,7 +59,7 @@ export class RawConnection {
   }
 
   /** Waits until `done` holds, or fails after `timeoutMs`. */
-  async until(done: () => boolean, timeoutMs = 10_000): Promise<void> {
+  async until(done: () => boolean, timeoutMs = patienceMs): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (!done()) {
       const left = deadline - Date.now();
@@ -78,7 +81,7 @@ export class RawConnection {
   }
 
   /** Waits for one whole answer (or the end of the connection). `method` HEAD has no body. */
-  async answer(method = 'GET', timeoutMs = 10_000): Promise<RawAnswer> {
+  async answer(method = 'GET', timeoutMs = patienceMs): Promise<RawAnswer> {
     await this.until(
       () => this.ended !== 'open' || readAnswer(this.bytes, method, this.ended).complete,
       timeoutMs,
