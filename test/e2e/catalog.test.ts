@@ -321,6 +321,11 @@ describe('a fault of a file', () => {
       `${head}${account}${balance.replace('/credits', '/{id}')}  lookup: { url: 'https://x.example/', at: id }\n${row}`,
       '11:13 balance.lookup.url is at the host of none of base_urls',
     ],
+    [
+      "further accounts, which would be nobody's",
+      `${head}accounts: [{ label: main, setting: K }, { label: two, setting: K2 }]\n${row}`,
+      '5:41 accounts.1 is a further account: those stand in PLATFORM_ACCOUNTS',
+    ],
     ['a balance call of nobody', head + balance + row, '5:1 balance needs accounts'],
     [
       'a balance path that is none',

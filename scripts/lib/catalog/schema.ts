@@ -129,9 +129,8 @@ function checkFile(file: FileRow, policy: EgressPolicy, ctx: z.core.$RefinementC
     taken.add(`${location} ${name}`);
   });
   if (taken.has(`header ${file.client_header}`)) blame(['client_header'], 'is set twice');
-  repeated(file.accounts.map(({ label }) => label)).forEach((i) => {
-    blame(['accounts', i, 'label'], 'is another account already');
-  });
+  if (file.accounts.length > 1)
+    blame(['accounts', 1], 'is a further account: those stand in PLATFORM_ACCOUNTS');
   repeated(file.endpoints.map(({ name }) => name)).forEach((i) => {
     blame(['endpoints', i, 'name'], 'is another endpoint already');
   });
