@@ -40,8 +40,9 @@ function unread(request: Request): ReadableStream | null {
   return body === null || body.locked ? null : body;
 }
 
+/** Never rejects: it is an exit of the road. */
 async function skipped(body: ReadableStream): Promise<void> {
-  const reader = body.getReader({ mode: 'byob' });
+  let reader: ReadableStreamBYOBReader | null = null;
   let total = 0;
   let seen = 0;
   let waitedMs = 0;
@@ -50,8 +51,9 @@ async function skipped(body: ReadableStream): Promise<void> {
     if (total === seen || waitedMs >= refusedBodyWaitMs) stop();
     seen = total;
   }, refusedBodyStallMs);
-  const stop = (): void => void reader.cancel().catch(() => undefined);
+  const stop = (): void => void reader?.cancel().catch(() => undefined);
   try {
+    reader = body.getReader({ mode: 'byob' });
     let room = new Uint8Array(pumpChunkBytes);
     while (total <= requestBodyBytesMax) {
       const { value, done } = await reader.read(room);

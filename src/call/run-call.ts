@@ -66,7 +66,7 @@ export interface CallServices extends LadderPorts, GuardPorts, RelayPorts, Overf
   readonly callLog: CallLog;
 }
 
-/** Runs one request of a data plane surface. `background` is this request's waitUntil. Never rejects: every exit is awaited in here. */
+/** Runs one request of a data plane surface. `background` is this request's waitUntil. Never rejects: every exit that may is awaited in here. */
 export async function runCall(
   surface: Surface,
   request: Request,

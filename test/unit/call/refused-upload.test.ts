@@ -77,6 +77,12 @@ describe('a refusal', () => {
     expect((await answer).status).toBe(500);
   });
 
+  it('of a body that cannot be read as bytes is still given', async () => {
+    const headers = new Headers({ 'content-length': declared });
+    const request = { headers, bodyUsed: false, body: new ReadableStream() };
+    expect((await refusalOf(request as unknown as Request, no, null)).status).toBe(500);
+  });
+
   it('of an upload that falls silent goes out', async () => {
     vi.useFakeTimers();
     const { request, writer } = upload();
