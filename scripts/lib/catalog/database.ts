@@ -7,7 +7,6 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import { loadDevEnv } from '../dev-env.ts';
 import { isOurs } from '../management.ts';
 import { type D1Like, migrate } from '../migrations.ts';
@@ -53,6 +52,8 @@ export function databaseOver(db: D1Like, name: string, close = async () => {}): 
 /** The local D1 below a state folder; migrated. Refused while a gateway runs on it: two workerd on one database would damage it. */
 export async function localDatabase(state: string): Promise<CatalogDatabase> {
   await refuseRunning(state);
+  // Half a second: only who needs it waits for it.
+  const { convertV4MiniflareOptions, Miniflare } = await import('miniflare');
   const config = readWranglerConfig();
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
