@@ -3,6 +3,7 @@
  * Promises: native body and headers, whatever the status; no injected credential in a header or the reason; after this no new error exists.
  * The copy is cleaned, not the answer: every look at the headers of a Response makes one more native object. Called by run-call.
  */
+import { pumpChunkBytes } from '../base/limits';
 import { headerHit, maskValue } from '../domain/credentials/masking';
 import type { Refusal } from '../domain/refusal';
 import { cleanAnswerHeaders } from '../domain/relay/answer-headers';
@@ -21,6 +22,12 @@ export function isFollowed(call: EvidencedCall): boolean {
   if (!call.upstream.trackBody && call.tap === null) return false;
   if (call.redacted || nullBodyStatuses.has(call.status)) return false;
   return call.body instanceof ReadableStream;
+}
+
+/** The length of a followed body that may be here in one chunk, bytes; `null`: it is long, tells no length, or is read as it passes. */
+export function shortLength({ tap, answer }: EvidencedCall): number | null {
+  const length = tap === null ? answerLength(answer.headers) : null;
+  return length === null || length === 0 || length > pumpChunkBytes ? null : length;
 }
 
 /** Builds the answer. `watch` is told of a body that {@link isFollowed}; another needs none. */

@@ -55,8 +55,16 @@ export function limitBody(
 /** How a followed body ended. `drained`: the caller had left, and the upstream was read to its end all the same. */
 export type BodyEnd = 'complete' | 'upstream_broke' | 'caller_left' | 'drained' | 'idle';
 
+/** A body whose first chunk is being read. */
+export interface BegunBody {
+  readonly reader: ReadableStreamBYOBReader;
+  readonly first: Promise<ReadableStreamReadResult<Uint8Array>>;
+}
+
 /** What the follower of a body is told. Sizes in bytes. */
 export interface BodyWatch {
+  /** What {@link oneChunk} made of the body. */
+  readonly begun?: BegunBody;
   /** Sees each chunk as it passes; must neither change nor keep it. */
   readonly onChunk?: (chunk: Uint8Array) => void;
   /** Whether the upstream is read to its end when the caller has left. */
@@ -68,6 +76,41 @@ export interface BodyWatch {
   readonly onBytes: (total: number) => void;
   /** Exactly once. A promise holds back the end of a body that is complete, as the caller sees it. */
   readonly onEnd: (end: BodyEnd) => void | Promise<void>;
+}
+
+/**
+ * A body of `length` bytes that comes in one chunk before anybody must look at its silence: nothing is left to pump, and a pump costs more
+ * than the relay. What came otherwise, or not yet, is for {@link trackBody}. Never rejects.
+ */
+export function oneChunk(
+  body: ReadableStream,
+  length: number,
+  silence: Silence,
+): Promise<Uint8Array | BegunBody> {
+  const reader = body.getReader({ mode: 'byob' });
+  const first = readUnder(silence, reader, length);
+  const came = first.then(
+    ({ value }) => value ?? null,
+    () => null,
+  );
+  return Promise.race([came, silence.watched]).then((chunk) => {
+    if (chunk?.byteLength !== length) return { reader, first };
+    silence.stop();
+    return chunk;
+  });
+}
+
+/** One read of at most `bytesMax` bytes, ended when the upstream is silent for too long. */
+function readUnder(
+  silence: Silence | undefined,
+  reader: ReadableStreamBYOBReader,
+  bytesMax: number,
+): Promise<ReadableStreamReadResult<Uint8Array>> {
+  if (silence !== undefined) {
+    silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
+    silence.begin();
+  }
+  return reader.read(new Uint8Array(bytesMax));
 }
 
 /**
@@ -89,7 +132,7 @@ export function trackBody(
     silence.stop();
     return watch.onEnd(silence.broken ? 'idle' : end === 'source_broke' ? 'upstream_broke' : end);
   };
-  void copy(body, writable, {
+  void copy(watch.begun ?? body, writable, {
     allow: (total) => {
       watch.onBytes(total);
       return true;
@@ -113,6 +156,9 @@ export function trackBody(
 export class Silence {
   broken = false;
   onBreak: () => void = () => undefined;
+  /** Ends with the first {@link watch}. */
+  readonly watched: Promise<null>;
+  readonly #onWatched: (none: null) => void;
   readonly #idleTimeoutMs: number;
   #sinceMs: number | null = null;
   #timer: ReturnType<typeof setInterval> | null = null;
@@ -120,10 +166,14 @@ export class Silence {
 
   constructor(idleTimeoutMs: number) {
     this.#idleTimeoutMs = idleTimeoutMs;
+    const watched = Promise.withResolvers<null>();
+    this.watched = watched.promise;
+    this.#onWatched = watched.resolve;
   }
 
   /** Starts to look. */
   watch(): void {
+    this.#onWatched(null);
     if (this.#timer !== null || this.#isOver) return;
     const everyMs = Math.max(10, Math.floor(this.#idleTimeoutMs / 4));
     this.#timer = setInterval(() => {
@@ -171,15 +221,15 @@ interface CopyRules {
 
 /** Copies until the end, a refusal, silence, or a fault on either side; never a clean end after a broken read. */
 async function copy(
-  body: ReadableStream,
+  body: ReadableStream | BegunBody,
   writable: WritableStream,
   rules: CopyRules,
 ): Promise<CopyEnd> {
-  const reader = body.getReader({ mode: 'byob' });
+  const begun = 'first' in body ? body : { reader: body.getReader({ mode: 'byob' }), first: null };
+  const { reader } = begun;
   const writer = writable.getWriter();
   const { silence, length = null } = rules;
-  if (silence !== undefined)
-    silence.onBreak = () => void reader.cancel('idle').catch(() => undefined);
+  let next = begun.first;
   let total = 0;
   let reading = true;
   const taker = new Taker(writer, rules.drains ?? false);
@@ -188,8 +238,9 @@ async function copy(
     // A length that is reached needs no read more to know that it is the end.
     while (length === null || total < length) {
       reading = true;
-      silence?.begin();
-      const { value, done } = await reader.read(new Uint8Array(bufferBytes(total, length)));
+      next ??= readUnder(silence, reader, bufferBytes(total, length));
+      const { value, done } = await next;
+      next = null;
       silence?.pause();
       if (silence?.broken) throw new Error('idle');
       if (done) break;

@@ -4,7 +4,6 @@
  * The stage table is in README.md beside this file. Called by app.ts for every surface.
  */
 import { bugFacts } from '../base/bug';
-import { recordAnswerBytesMax } from '../base/limits-money';
 import type { MaybePromise, Result } from '../base/result';
 import type { CapacitySignal } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
@@ -51,11 +50,11 @@ import {
 import { refusalAfter, triggerOf, unsent } from './capacity';
 import type { LadderPorts } from './catalog-target';
 import { Custody, clientClosed, type Ending, type Hold } from './custody';
+import { FollowedAnswer } from './followed-answer';
 import type { Money } from './money';
 import { noted } from './noted';
-import { KeptBytes, Silence } from './pump';
 import { refusalOf } from './refused-upload';
-import { answerOf, closeStream, recordedHeaders } from './stream-end';
+import { recordedHeaders } from './stream-end';
 
 /** What the road needs from outside: what its stages ask, and these. Made by wiring.ts. */
 export interface CallServices extends LadderPorts, GuardPorts, RelayPorts, OverflowPorts {
@@ -312,38 +311,21 @@ class CallLife {
   }
 
   /** An answer whose end matters: a tracked upstream's, or a stream that says its price as it passes. */
-  #followed(call: EvidencedCall): Response {
-    const { status, money, tap } = call;
+  #followed(call: EvidencedCall): MaybePromise<Response> {
+    const { status, tap } = call;
     this.#tap = tap;
-    const { idleTimeoutMs } = call.upstream;
-    const silence = new Silence(idleTimeoutMs);
-    this.#custody.armLater(idleTimeoutMs, () => silence.watch());
-    const kept = money?.recordId == null ? null : new KeptBytes(recordAnswerBytesMax);
-    let headers: readonly string[] = [];
-    const answer = finalize(call, {
-      silence,
-      drains: money !== null && !money.isCancellable,
-      whenLeft: money === null ? undefined : (then) => money.whenLeft(then),
-      onChunk: (chunk) => {
-        tap?.push(chunk);
-        kept?.add(chunk);
-      },
+    const followed = new FollowedAnswer(call, {
       onBytes: (total) => {
         this.#responseBytes = total;
       },
-      onEnd: (end) => {
-        const [ending, blame] = bodyEnding(end, status, tap?.hasEnded ?? false);
+      onEnd: (end, hasEnded) => {
+        const [ending, blame] = bodyEnding(end, status, hasEnded);
         this.#blame = blame;
-        const closed =
-          money === null || tap === null
-            ? undefined
-            : closeStream(money, { call, tap, end, answer: answerOf(kept, status, headers) });
         this.#custody.end(ending);
-        return closed;
       },
     });
-    headers = kept === null ? [] : recordedHeaders(answer.headers);
-    return answer;
+    this.#custody.armLater(call.upstream.idleTimeoutMs, () => followed.watch());
+    return followed.response();
   }
 
   /** A bug of ours: a bare 500 with the call id; the text goes to the log only. */

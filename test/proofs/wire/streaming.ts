@@ -138,7 +138,7 @@ export const streamingRows: readonly WireRow[] = [
     n: 100,
     kind: 'kept',
     title: 'A tracked answer (track_body) streams the same: head, bytes, framing, broken end',
-    why: 'decisions section 4: a pipe counts, nothing else changes',
+    why: 'decisions section 4: a pipe counts, nothing else changes. The head of one of at most 64 KiB waits for the first bytes of its body, 0.2 s at most',
     run: async (stand) => {
       const endpoints = [{ host: '127.0.0.1', port: stand.scripted.port }];
       const tracked = await stand.register({ endpoints, track_body: true });
@@ -156,6 +156,15 @@ export const streamingRows: readonly WireRow[] = [
       await both({ ...stand, live: tracked }, {}, async (client, { socket }) => {
         write(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc');
         comesBack(await client.answer(), '200 OK', ['Content-Length: 3'], 'abc');
+      });
+      // The head waits a moment for the body, and no longer.
+      await both({ ...stand, live: tracked }, {}, async (client, { socket }) => {
+        write(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n');
+        await within(1_000, 'the head', () => text(client).includes('\r\n\r\n'));
+        write(socket, 'abc');
+        await within(500, 'the first half', () => text(client).endsWith('abc'));
+        write(socket, 'def');
+        comesBack(await client.answer(), '200 OK', ['Content-Length: 6'], 'abcdef');
       });
       // Two framings that the runtime settles: chunked wins, a repeated length is one.
       for (const [head, body, frame] of [

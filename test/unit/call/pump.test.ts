@@ -6,6 +6,7 @@ import {
   type BodyWatch,
   KeptBytes,
   limitBody,
+  oneChunk,
   readAll,
   Silence,
   trackBody,
@@ -145,6 +146,63 @@ describe('limitBody', () => {
     from.write('d');
     await Promise.resolve();
     expect(cuts).toEqual([]);
+  });
+});
+
+describe('oneChunk', () => {
+  /** What is made of a body of six bytes, and what is left of it for a pump. */
+  function begin(idleTimeoutMs = 1_000) {
+    const from = source();
+    const silence = new Silence(idleTimeoutMs);
+    const ended = Promise.withResolvers<BodyEnd>();
+    const got = oneChunk(from.readable, 6, silence);
+    const pumped = async (): Promise<readonly [string, boolean, BodyEnd]> => {
+      const begun = await got;
+      if (begun instanceof Uint8Array) throw new Error('nothing is left');
+      const watch: BodyWatch = { begun, silence, onBytes: () => undefined, onEnd: ended.resolve };
+      const [text, isClean] = await drained(trackBody(from.readable, { length: 6, watch }));
+      return [text, isClean, await ended.promise];
+    };
+    return { from, silence, got, pumped };
+  }
+
+  it('gives a body that comes in one piece', async () => {
+    const { from, got, silence } = begin(20);
+    from.write('abcdef');
+    expect(await got).toEqual(bytes('abcdef'));
+    silence.watch();
+    expect(silence.broken).toBe(false);
+  });
+
+  it('leaves one that comes in two to the pump, with its first bytes', async () => {
+    const { from, pumped } = begin();
+    from.write('abc');
+    from.write('def');
+    from.close();
+    expect(await pumped()).toEqual(['abcdef', true, 'complete']);
+  });
+
+  it('waits no longer than until somebody must look', async () => {
+    const { from, got, silence, pumped } = begin();
+    silence.watch();
+    expect(await got).not.toBeInstanceOf(Uint8Array);
+    from.write('abcdef');
+    expect(await pumped()).toEqual(['abcdef', true, 'complete']);
+  });
+
+  it.each([
+    ['breaks before its first byte', (from: ReturnType<typeof source>) => from.breaks()],
+    ['ends before its first byte', (from: ReturnType<typeof source>) => from.close()],
+  ])('one that %s is no whole one for the caller', async (_, end) => {
+    const { from, pumped } = begin();
+    end(from);
+    expect(await pumped()).toEqual(['', false, 'upstream_broke']);
+  });
+
+  it('counts the silence from its own read on', async () => {
+    const { silence, pumped } = begin(20);
+    silence.watch();
+    expect(await pumped()).toEqual(['', false, 'idle']);
   });
 });
 
