@@ -58,6 +58,8 @@ export const normaliseRoundsMax = 3;
 export const firstByteTimeoutDefaultMs = 120_000;
 /** Longest configurable wait for the first byte, milliseconds. */
 export const firstByteTimeoutMaxMs = 900_000;
+/** Slowest upload that a wait for an answer makes room for, bytes a second: a phone at the edge of its network. 100 MB get 13 minutes more. */
+export const uploadBytesPerSecondMin = 128 * 1024;
 /** Default silence of a tracked body before it counts as dead, milliseconds (digest B12: SSE idle). */
 export const idleTimeoutDefaultMs = 300_000;
 /** Longest configurable silence of a tracked body, milliseconds. */

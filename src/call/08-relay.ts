@@ -16,8 +16,8 @@ import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
 import { setQueryPair } from '../domain/relay/query';
 import { type AnsweredCall, bodyOf, brokenBody, type GuardedCall, grow } from './call';
-import type { Hold } from './custody';
-import { limitBody, readAll } from './pump';
+import { type Hold, uploadMs } from './custody';
+import { limitBody, readAll, type UploadWatch } from './pump';
 
 /** What the send needs from outside: the platform's fetch. */
 export interface RelayPorts {
@@ -42,17 +42,27 @@ export async function relay(
 ): Promise<Result<AnsweredCall, Refusal>> {
   let cut: Cut | null = null;
   // workerd would end a chunked body cleanly when its stream errors: the send is cancelled first, so that a part is never a whole.
-  const onCut = (why: Cut): void => {
-    cut = why;
-    hold.cancel?.abort();
+  let uploaded = call.sentBytes?.byteLength ?? call.declaredBytes ?? 0;
+  const watch: UploadWatch = {
+    onBytes: (total) => {
+      uploaded = total;
+    },
+    onCut: (why) => {
+      cut = why;
+      hold.cancel?.abort();
+    },
   };
   const rebuilt = call.credentials.json.length > 0 ? await bodyWithFields(call, hold) : null;
   if (rebuilt !== null && !rebuilt.ok) return rebuilt;
-  const body = rebuilt === null ? bodyAsSent(call, onCut) : rebuilt.value;
-  const sent = await hold.wait(send(call, body, ports, hold.cancel?.signal ?? null));
+  const body = rebuilt === null ? bodyAsSent(call, watch) : rebuilt.value;
+  const answer = send(call, body, ports, hold.cancel?.signal ?? null);
+  const sent = await hold.wait(answer, () => uploaded);
   if (cut !== null) return err(cutRefusal(call, cut));
   if (sent === 'timeout')
-    return err({ code: 'timeout.request', timeoutMs: call.upstream.firstByteTimeoutMs });
+    return err({
+      code: 'timeout.request',
+      timeoutMs: call.upstream.firstByteTimeoutMs + uploadMs(uploaded),
+    });
   if (sent === 'fault' || !isAnswer(sent))
     return err({ code: 'downstream.error', host: call.endpoint.host });
   return ok(grow(call, { answer: sent, status: sent.status, bytes: null }));
@@ -72,10 +82,10 @@ type Body = ReadableStream | Uint8Array | null;
 const carriesBody = (method: string): boolean => method !== 'GET' && method !== 'HEAD';
 
 /** The body as it came; counted when it is chunked. */
-function bodyAsSent(call: GuardedCall, onCut: (why: Cut) => void): Body {
+function bodyAsSent(call: GuardedCall, watch: UploadWatch): Body {
   const body = call.sentBytes ?? bodyOf(call);
   return body instanceof ReadableStream && isPumped(call)
-    ? limitBody(body, requestBodyBytesMax, onCut)
+    ? limitBody(body, requestBodyBytesMax, watch)
     : body;
 }
 

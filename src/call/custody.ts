@@ -9,7 +9,7 @@
  * Promises: exactly one terminal row; latency is real, and for a client that left before the arming at most `custodyLatencyErrorMs`.
  * Must never: hold a body. Called by run-call; stages 08 and 10 use the {@link Hold} that it gives.
  */
-import { custodyArmMs, custodyLatencyErrorMs } from '../base/limits';
+import { custodyArmMs, custodyLatencyErrorMs, uploadBytesPerSecondMin } from '../base/limits';
 import type { Background } from '../ports/config';
 import type { CallLog, OpenCall, Outcome } from '../ports/evidence';
 
@@ -27,8 +27,14 @@ export const clientClosed: Ending = { outcome: 'cancelled', status: 499, code: '
 export interface Hold {
   /** A switch for the send. Only for sends that must be cut while the context lives on; the others end with their context. */
   readonly cancel: AbortController | null;
-  /** Waits for the answer's headers under the first-byte watchdog. Never rejects: a runtime's error text can contain the URL. */
-  wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'>;
+  /**
+   * Waits for the answer's headers under the first-byte watchdog. `uploadBytes`: what the upstream has to get first, as far as it is known;
+   * its time is not the upstream's silence. Never rejects: a runtime's error text can contain the URL.
+   */
+  wait(
+    answer: Promise<Response>,
+    uploadBytes: () => number,
+  ): Promise<Response | 'fault' | 'timeout'>;
   /** To be called before waiting for anything else than headers. */
   arm(): void;
   /**
@@ -37,6 +43,10 @@ export interface Hold {
    */
   armLater(boundMs: number, then: () => void): void;
 }
+
+/** The time that an upload may take beside the wait for its answer, milliseconds. */
+export const uploadMs = (bytes: number): number =>
+  Math.ceil((1_000 * bytes) / uploadBytesPerSecondMin);
 
 /** What a custody needs to begin. `firstByteTimeoutMs` counts from the send: what the caller or a turn took before is not the upstream's. */
 export interface CustodyTerms {
@@ -95,11 +105,15 @@ export class Custody implements OpenCall, Hold {
     return this;
   }
 
-  wait(answer: Promise<Response>): Promise<Response | 'fault' | 'timeout'> {
+  wait(
+    answer: Promise<Response>,
+    uploadBytes: () => number,
+  ): Promise<Response | 'fault' | 'timeout'> {
     this.isSent ||= !this.#ended;
     const terms = this.#terms;
     const isShort = terms !== null && terms.firstByteTimeoutMs < 2 * custodyArmMs;
-    const untilMs = terms === null ? 0 : terms.nowMs() + terms.firstByteTimeoutMs;
+    const answerByMs = terms === null ? 0 : terms.nowMs() + terms.firstByteTimeoutMs;
+    const untilMs = (): number => answerByMs + uploadMs(uploadBytes());
     return new Promise((resolve) => {
       const woken = (): void => resolve(this.#underWatchdog(answer, untilMs));
       if (isShort || this.armed || this.#isWoken) return woken();
@@ -112,17 +126,25 @@ export class Custody implements OpenCall, Hold {
     });
   }
 
+  /** `untilMs` moves while an upload goes on. */
   async #underWatchdog(
     answer: Promise<Response>,
-    untilMs: number,
+    untilMs: () => number,
   ): Promise<Response | 'fault' | 'timeout'> {
     this.arm();
-    const leftMs = untilMs - (this.#terms?.nowMs() ?? 0);
-    const late = Promise.withResolvers<'timeout'>();
-    const watchdog = setTimeout(() => late.resolve('timeout'), Math.max(0, leftMs));
-    const first = await Promise.race([answer.catch(() => 'fault' as const), late.promise]);
-    clearTimeout(watchdog);
-    return first;
+    const settled = answer.catch(() => 'fault' as const);
+    let dueMs = untilMs();
+    let leftMs = Math.max(0, dueMs - (this.#terms?.nowMs() ?? 0));
+    do {
+      const late = Promise.withResolvers<null>();
+      const watchdog = setTimeout(() => late.resolve(null), leftMs);
+      const first = await Promise.race([settled, late.promise]);
+      clearTimeout(watchdog);
+      if (first !== null) return first;
+      leftMs = untilMs() - dueMs;
+      dueMs += leftMs;
+    } while (leftMs > 0);
+    return 'timeout';
   }
 
   /** The keeper's word that `custodyArmMs` have passed. */

@@ -29,19 +29,26 @@ export async function readAll(
   }
 }
 
+/** What a pumped upload tells. */
+export interface UploadWatch {
+  readonly onBytes: (total: number) => void;
+  readonly onCut: (why: 'overrun' | 'broken') => void;
+}
+
 /**
- * The same bytes, still chunked. `onCut` is told before anything is ended, so that the send can be cancelled first: the body has more than
+ * The same bytes, still chunked. `onBytes` is told how many there were so far; `onCut` before anything is ended, so that the send can be cancelled first: the body has more than
  * `bytesMax` bytes, or broke.
  */
 export function limitBody(
   body: ReadableStream,
   bytesMax: number,
-  onCut: (why: 'overrun' | 'broken') => void,
+  { onBytes, onCut }: UploadWatch,
 ): ReadableStream {
   const { readable, writable } = new IdentityTransformStream();
   let overrun = false;
   void copy(body, writable, {
     allow: (total) => {
+      onBytes(total);
       overrun = total > bytesMax;
       return !overrun;
     },

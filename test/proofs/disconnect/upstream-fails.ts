@@ -24,6 +24,7 @@ import {
   silent,
   type UpstreamName,
   type Visit,
+  whole,
 } from './stand.ts';
 
 const upstreamGone: readonly Named[] = bodyKinds.flatMap((upstream) => [
@@ -86,7 +87,33 @@ async function brokenAnswer(stand: Stand, visit: Visit, upstream: UpstreamName):
   await stand.ended(visit, upstream === 'native' ? answered : ['failed', 200, 'stream.aborted']);
 }
 
+/** Sends half of an upload, lets the wait for the answer pass, and sends the rest. */
+const slowUploads: readonly Named[] = (
+  [
+    ['declared', 'Content-Length: 262144', (half) => half, ''],
+    ['chunked', 'Transfer-Encoding: chunked', (half) => `20000\r\n${half}\r\n`, '0\r\n\r\n'],
+  ] as readonly (readonly [string, string, (half: string) => string, string])[]
+).map(
+  ([framing, header, framed, end]): Named => [
+    `an upload that takes longer than the wait for its answer is no silent upstream, ${framing}`,
+    async (stand) => {
+      const half = framed('a'.repeat(131_072));
+      const answer = whole(shapes[0] as Shape);
+      const visit = await stand.visit('watched', answer, 'POST', `${header}\r\n\r\n`);
+      visit.client.send(half);
+      await stand.reached(visit);
+      await held(visit, firstByteMs + 300);
+      visit.client.send(half + end);
+      const got = await visit.client.answer('POST');
+      visit.leftAtMs = performance.now();
+      same(got.status, 200, 'status');
+      await stand.ended(visit, answered);
+    },
+  ],
+);
+
 const upstreamSilent: readonly Named[] = [
+  ...slowUploads,
   [
     'the upstream never answers: 504 at the watchdog, timed_out, upstream closed',
     async (stand) => {

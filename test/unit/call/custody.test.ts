@@ -3,7 +3,11 @@
  * that is the log's to notice.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { custodyArmMs, custodyLatencyErrorMs } from '../../../src/base/limits';
+import {
+  custodyArmMs,
+  custodyLatencyErrorMs,
+  uploadBytesPerSecondMin,
+} from '../../../src/base/limits';
 import { Custody, clientClosed, type Ending, type Hold } from '../../../src/call/custody';
 import type { OpenCall } from '../../../src/ports/evidence';
 import { backgroundOf, startMs } from './calls';
@@ -67,9 +71,11 @@ const turns = async (): Promise<void> => {
  * A call that waits for `answer` and gets the keeper's word after custodyArmMs; it arms itself in
  * its own context.
  */
-async function woken({ custody, hold }: Begun, answer = never) {
+const noBody = (): number => 0;
+
+async function woken({ custody, hold }: Begun, answer = never, uploadBytes = noBody) {
   const waited = { for: 'nothing yet' as Response | 'fault' | 'timeout' | 'nothing yet' };
-  void hold.wait(answer).then((got) => {
+  void hold.wait(answer, uploadBytes).then((got) => {
     waited.for = got;
   });
   vi.advanceTimersByTime(custodyArmMs);
@@ -216,7 +222,7 @@ describe('the context', () => {
 
   it('is not held at all for a call that ends sooner: no timer, no waitUntil, not watched', () => {
     const { custody, hold, background, watched } = begun();
-    void hold.wait(never);
+    void hold.wait(never, noBody);
     custody.end(answered);
     expect([vi.getTimerCount(), background.work, watched.size]).toEqual([0, [], 0]);
   });
@@ -250,13 +256,13 @@ describe('the switch of the send', () => {
 describe('the wait for headers', () => {
   it('ends with the answer or its fault, and never rejects', async () => {
     const answer = new Response('ok');
-    expect(await begun().hold.wait(Promise.resolve(answer))).toBe(answer);
-    expect(await begun().hold.wait(Promise.reject(new Error('?key=sk')))).toBe('fault');
+    expect(await begun().hold.wait(Promise.resolve(answer), noBody)).toBe(answer);
+    expect(await begun().hold.wait(Promise.reject(new Error('?key=sk')), noBody)).toBe('fault');
   });
 
   it('that comes soon costs neither a timer nor a waitUntil', async () => {
     const call = begun();
-    await call.hold.wait(Promise.resolve(new Response('ok')));
+    await call.hold.wait(Promise.resolve(new Response('ok')), noBody);
     expect([vi.getTimerCount(), call.background.work]).toEqual([0, []]);
   });
 
@@ -275,8 +281,24 @@ describe('the wait for headers', () => {
     },
   );
 
+  it('of an upload that goes on ends when the slowest that there is would have been through', async () => {
+    let bytes = uploadBytesPerSecondMin;
+    const waited = await woken(begun(), never, () => bytes);
+    const passes = async (ms: number): Promise<void> => {
+      vi.advanceTimersByTime(ms);
+      await turns();
+    };
+    await passes(firstByteTimeoutMs - custodyArmMs);
+    bytes *= 3;
+    await passes(1_000);
+    await passes(1_999);
+    expect(waited.for).toBe('nothing yet');
+    await passes(1);
+    expect(waited.for).toBe('timeout');
+  });
+
   it.each([custodyArmMs, 20])('of %i ms does not wait for the waking', async (timeoutMs) => {
-    const waited = begun({ firstByteTimeoutMs: timeoutMs }).hold.wait(never);
+    const waited = begun({ firstByteTimeoutMs: timeoutMs }).hold.wait(never, noBody);
     vi.advanceTimersByTime(timeoutMs);
     expect(await waited).toBe('timeout');
   });
@@ -284,7 +306,7 @@ describe('the wait for headers', () => {
   it('that begins when the keeper has spoken already is under the watchdog at once', async () => {
     const call = begun();
     call.custody.wake();
-    const waited = call.hold.wait(never);
+    const waited = call.hold.wait(never, noBody);
     expect(call.custody.armed).toBe(true);
     vi.advanceTimersByTime(firstByteTimeoutMs);
     expect(await waited).toBe('timeout');
@@ -293,7 +315,7 @@ describe('the wait for headers', () => {
   it('of an armed call, which the keeper does not wake, is under the watchdog at once', async () => {
     const call = begun();
     call.custody.arm();
-    const waited = call.hold.wait(never);
+    const waited = call.hold.wait(never, noBody);
     vi.advanceTimersByTime(firstByteTimeoutMs);
     expect(await Promise.race([waited, turns()])).toBe('timeout');
   });

@@ -113,14 +113,24 @@ describe('readAll', () => {
 });
 
 describe('limitBody', () => {
-  it('passes a body of bytesMax', async () => {
+  const telling = (cuts: string[]) => ({
+    onBytes: () => undefined,
+    onCut: (why: string) => cuts.push(why),
+  });
+
+  it('passes a body of bytesMax, and tells how much of it has passed', async () => {
     const from = source();
     const cuts: string[] = [];
-    const limited = drained(limitBody(from.readable, 6, (why) => cuts.push(why)));
+    const totals: number[] = [];
+    const watch = {
+      onBytes: (n: number) => totals.push(n),
+      onCut: (why: string) => cuts.push(why),
+    };
+    const limited = drained(limitBody(from.readable, 6, watch));
     from.write('abc');
     from.write('def');
     from.close();
-    expect([await limited, cuts]).toEqual([['abcdef', true], []]);
+    expect([await limited, cuts, totals]).toEqual([['abcdef', true], [], [3, 6]]);
   });
 
   it.each([
@@ -129,7 +139,7 @@ describe('limitBody', () => {
   ])('tells of a body that is %s before the other side sees its end', async (why, fault) => {
     const from = source();
     const order: string[] = [];
-    const limited = drained(limitBody(from.readable, 5, (cut) => order.push(cut)));
+    const limited = drained(limitBody(from.readable, 5, telling(order)));
     const ended = limited.then(() => order.push('end'));
     from.write('abc');
     fault(from);
@@ -140,7 +150,7 @@ describe('limitBody', () => {
   it('a receiver that stops reading is no fault of the sender', async () => {
     const from = source();
     const cuts: string[] = [];
-    const limited = limitBody(from.readable, 5, (why) => cuts.push(why));
+    const limited = limitBody(from.readable, 5, telling(cuts));
     from.write('abc');
     await limited.cancel();
     from.write('d');
