@@ -43,7 +43,7 @@ const crons: Readonly<Record<Schedule, readonly Job[]>> = {
       }),
     (_, { DB }, { scheduledTime }) => expireSnapshots(DB, scheduledTime - snapshotRetentionMs),
   ],
-  '23 4 * * 1': [
+  '23 4 * * MON': [
     ({ overflowPorts }, _, { scheduledTime, background }) =>
       overflowWeekly(overflowPorts, { scheduledAtMs: scheduledTime, background }),
   ],

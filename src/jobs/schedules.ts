@@ -3,8 +3,8 @@
  * Read by `crons.ts`.
  */
 
-/** Tasks · copies and deletions · balances · aggregators. */
-export const schedules = ['* * * * *', '*/5 * * * *', '7 * * * *', '23 4 * * 1'] as const;
+/** Tasks · copies and deletions · balances · aggregators. A day of the week by its name: the platform's 1 is Sunday, other crons' is Monday. */
+export const schedules = ['* * * * *', '*/5 * * * *', '7 * * * *', '23 4 * * MON'] as const;
 
 /** One of them, as the platform's event names it. */
 export type Schedule = (typeof schedules)[number];

@@ -8,3 +8,8 @@ it('every schedule has jobs, and every job a schedule', () => {
   const known = [...list.matchAll(/"([^"]+)"/g)].map(([, schedule]) => schedule);
   expect(known).toEqual([...schedules]);
 });
+
+it('a day of the week is named: the platform counts them from 1, which is Sunday, and others from 0', () => {
+  const days = schedules.map((schedule) => schedule.split(' ')[4] ?? '');
+  expect(days.filter((day) => day !== '*' && !/^[A-Z]{3}$/.test(day))).toEqual([]);
+});

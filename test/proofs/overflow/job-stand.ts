@@ -10,7 +10,7 @@ import { headerOf } from '../../support/raw-client.ts';
 import { reply } from '../../support/recording-origin.ts';
 import { operatorKey } from '../../support/test-env.ts';
 
-export const weekly = '23 4 * * 1';
+export const weekly = '23 4 * * MON';
 /** Price of every route there, micro-USD; ours is 60. */
 export const thereMicros = 90;
 
