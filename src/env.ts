@@ -137,8 +137,6 @@ const schema = z
     ),
     KEY_CHECK_SECRETS: versioned(/^[0-9A-Za-z]$/, null),
     MASTER_KEYS: versioned(/^[1-9][0-9]{0,5}$/, 32),
-    PLATFORM_SETTINGS: z._default(z.string(settingsWanted), '{}'),
-    PLATFORM_ACCOUNTS: z._default(z.string(accountsWanted), '{}'),
     GATEWAY_HOSTS: z._default(z.string('wants host names'), ''),
     CLIENT_IP_HEADERS: list(fieldName, 'wants header names'),
     ANONYMOUS_PROVIDERS: list(providerSlug, 'wants slugs of providers'),
@@ -237,8 +235,8 @@ export function parseEnv(bindings: Bindings): Env {
     httpsOnly: true,
   });
   if (!aggregators.ok) throw new EnvError(`OVERFLOW_AGGREGATORS: ${aggregators.error}`);
-  const settings = platformSettings(vars.PLATFORM_SETTINGS);
-  const accounts = platformAccounts(vars.PLATFORM_ACCOUNTS, settings);
+  const settings = platformSettings(partsOf(bindings, 'PLATFORM_SETTINGS'));
+  const accounts = platformAccounts(partsOf(bindings, 'PLATFORM_ACCOUNTS'), settings);
   return {
     development: vars.WEIR_ENV === 'development',
     operatorKeys: vars.OPERATOR_KEY,
@@ -262,22 +260,44 @@ export function parseEnv(bindings: Bindings): Env {
   };
 }
 
-function platformSettings(text: string): ReadonlyMap<string, string> {
-  try {
-    return new Map(
-      Object.entries(
-        z.record(z.string(), z.string().check(z.minLength(1))).parse(JSON.parse(text)),
-      ),
-    );
-  } catch {
-    throw new EnvError(`PLATFORM_SETTINGS: ${settingsWanted}`);
+/** One of the secrets that make up a document. */
+type Part = readonly [name: string, text: unknown];
+
+/** `NAME` and whatever is called `NAME_…`: one secret of the platform has 5 KB, which some dozens of credentials fill. */
+const partsOf = (bindings: Bindings, name: string): readonly Part[] =>
+  Object.entries(bindings).filter(
+    ([part, text]) => text !== undefined && (part === name || part.startsWith(`${name}_`)),
+  );
+
+/** The members of all parts; a name that two of them have is a start error: one would be passed over. */
+function membersOf<T>(
+  parts: readonly Part[],
+  shape: z.ZodMiniType<T>,
+  wants: string,
+): ReadonlyMap<string, T> {
+  const members = new Map<string, T>();
+  for (const [part, text] of parts) {
+    let given: Readonly<Record<string, T>>;
+    try {
+      given = z.record(z.string(), shape).parse(JSON.parse(z.string().parse(text)));
+    } catch {
+      throw new EnvError(`${part}: ${wants}`);
+    }
+    for (const [name, member] of Object.entries(given)) {
+      // Not repeated: what stands where a name is wanted may be a value.
+      if (members.has(name)) throw new EnvError(`${part}: has a name that another part has`);
+      members.set(name, member);
+    }
   }
+  return members;
 }
 
-const accountsShape = z.record(
-  z.string(),
-  z.record(z.string(), z.record(z.string(), z.string().check(z.minLength(1)))),
-);
+const filled = z.string().check(z.minLength(1));
+
+const platformSettings = (parts: readonly Part[]): ReadonlyMap<string, string> =>
+  membersOf(parts, filled, settingsWanted);
+
+const accountsShape = z.record(z.string(), z.record(z.string(), filled));
 const labelShape = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 /** As the catalog's `accounts` name them. */
 const settingShape = /^[A-Z][A-Z0-9_]*$/;
@@ -295,15 +315,13 @@ interface FurtherAccounts {
  * `{"provider": {"label": {"SETTING": "value"}}}`: further accounts beside the primary, whose own values are in PLATFORM_SETTINGS.
  * An account that the road could not use is a start error (digest A12); it names the account, never a value.
  */
-function platformAccounts(text: string, primary: ReadonlyMap<string, string>): FurtherAccounts {
-  let document: z.infer<typeof accountsShape>;
-  try {
-    document = accountsShape.parse(JSON.parse(text));
-  } catch {
-    throw new EnvError(`PLATFORM_ACCOUNTS: ${accountsWanted}`);
-  }
+function platformAccounts(
+  parts: readonly Part[],
+  primary: ReadonlyMap<string, string>,
+): FurtherAccounts {
+  const document = membersOf(parts, accountsShape, accountsWanted);
   const settings = new Map<string, string>();
-  for (const [provider, accounts] of Object.entries(document)) {
+  for (const [provider, accounts] of document) {
     const labels = Object.keys(accounts);
     // What has no shape of a name may be a value in the wrong place: it is not repeated.
     if (!providerSlug.test(provider)) refuseAccount('a provider', 'has no usable slug');
@@ -325,7 +343,7 @@ function platformAccounts(text: string, primary: ReadonlyMap<string, string>): F
       }
     }
   }
-  const labels = Object.entries(document).map(
+  const labels = [...document].map(
     ([provider, accounts]) => [provider, Object.keys(accounts)] as const,
   );
   return { settings, labels: new Map(labels) };

@@ -74,6 +74,50 @@ describe('PLATFORM_ACCOUNTS', () => {
   });
 });
 
+/** A secret of the platform has 5 KB: some dozens of credentials. */
+describe('a document in parts', () => {
+  const parts = (more: Record<string, string>) => parse({}, more);
+
+  it('settings of all parts are one list', () => {
+    const env = parts({
+      PLATFORM_SETTINGS_2: '{"BRAVE_KEY":"b"}',
+      PLATFORM_SETTINGS_EU: '{"X":"x"}',
+    });
+    expect([...env.platformSettings]).toEqual([
+      ['CO_KEY', 'co-primary'],
+      ['OTHER', 'other'],
+      ['BRAVE_KEY', 'b'],
+      ['X', 'x'],
+    ]);
+  });
+
+  it('accounts of all parts are one list, beside the settings of all parts', () => {
+    const env = parts({
+      PLATFORM_SETTINGS_2: '{"BRAVE_KEY":"b"}',
+      PLATFORM_ACCOUNTS: '{"contactout":{"b":{"CO_KEY":"co-b"}}}',
+      PLATFORM_ACCOUNTS_2: '{"brave":{"eu":{"BRAVE_KEY":"eu"}}}',
+    });
+    expect([...env.platformAccounts]).toEqual([
+      ['contactout', ['b']],
+      ['brave', ['eu']],
+    ]);
+    expect(env.platformSettings.get('brave/eu/BRAVE_KEY')).toBe('eu');
+  });
+
+  it.each([
+    ['PLATFORM_SETTINGS_2', '{"CO_KEY":"planted"}', 'has a name that another part has'],
+    ['PLATFORM_SETTINGS_2', '["planted"]', 'wants a JSON object of strings'],
+    ['PLATFORM_ACCOUNTS_2', '{"a":{"b":"planted"}}', 'wants {"provider"'],
+  ])('%s = %s: is a start error that shows no value', (name, text, wanted) => {
+    expect(() => parts({ [name]: text })).toThrow(`${name}: ${wanted}`);
+    expect(() => parts({ [name]: text })).toThrow(/^(?!.*planted)/);
+  });
+
+  it('a name that only begins alike is no part', () => {
+    expect(parts({ PLATFORM_SETTINGSX: 'no JSON' }).platformSettings.size).toBe(2);
+  });
+});
+
 /** What is wanted, for a value that cannot be used; the value itself is never shown. */
 describe('a setting that cannot be used', () => {
   const planted = 'planted-value';
