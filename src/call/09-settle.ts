@@ -11,6 +11,7 @@ import { errorBodyDecodedBytesMax } from '../base/limits';
 import { meteredAnswerBytesMax, meteredAnswerWaitMs } from '../base/limits-money';
 import { err, type MaybePromise, ok, type Result, whenOk } from '../base/result';
 import { primaryAccount } from '../domain/capacity/signal';
+import { isUnseenAnswer } from '../domain/idempotency/edge-answer';
 import { CodedUsageTap } from '../domain/pricing/coded-usage-tap';
 import { type Usage, type UsagePlan, usageOf } from '../domain/pricing/meters';
 import { SseUsageTap, type UsageTap } from '../domain/pricing/sse-usage-tap';
@@ -86,7 +87,8 @@ function settleMetered(
       return submitted(call, money, { terms, bytes: isJson ? bytes : null, header });
     // Read for a key or not: the same answer costs the same.
     const usage = bytes === null || !isJson ? null : usageIn(bytes, money, header);
-    money.settle(money.chargeOf({ status, header, usage }), isSuccess);
+    if (isKeyed && isUnseenAnswer(status)) money.unseen();
+    else money.settle(money.chargeOf({ status, header, usage }), isSuccess);
     return ok(grow(call, { bytes, tap: null, costMicros: money.costMicros, taskState: null }));
   });
 }

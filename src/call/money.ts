@@ -230,6 +230,11 @@ export class Money {
     }
   }
 
+  /** Somebody answered in the vendor's place: as after a fault of the transport nothing is charged, and the key must not be executed again. */
+  unseen(): void {
+    if (!this.#isEnding) this.#finish(['release', this.holdId, 'upstream_unseen'], 'unknown', null);
+  }
+
   /** The stream broke or its client left before its end. */
   cutShort(): void {
     if (this.#isEnding) return;

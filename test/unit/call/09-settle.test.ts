@@ -328,4 +328,36 @@ describe('a keyed call', () => {
     expect([call.bytes, call.answer.bodyUsed]).toEqual([null, false]);
     expect(desk.last.map(([op]) => op)).toEqual(['release', 'free']);
   });
+
+  it.each([520, 522, 524])(
+    'keeps its key from a second execution where Cloudflare says %i in the place of a vendor that has the request',
+    async (status) => {
+      const { call, desk, money } = await settledCall(
+        'error code',
+        { status },
+        { ...byCall, ...keyed },
+      );
+      expect([call.costMicros, money.isClosed]).toEqual([null, true]);
+      expect(desk.last.map(([op]) => op)).toEqual(['release', 'unknown']);
+    },
+  );
+
+  it.each([500, 504, 521, 523, 525, 526, 530])(
+    'frees it on %i: not sent, or the vendor’s no',
+    async (status) => {
+      const { desk } = await settledCall('no', { status }, { ...byCall, ...keyed });
+      expect(desk.last.map(([op]) => op)).toEqual(['release', 'free']);
+    },
+  );
+
+  it('whose client left before such an answer is not free either', async () => {
+    const held = heldMoney({ ...byCall, ...keyed });
+    opened.push(held.money);
+    held.money.sent();
+    held.money.left(() => undefined);
+    const answer = new Response('error code: 524', { status: 524 });
+    const ports = { desk: held.desk, tasks: new NotedTasks() };
+    await settle(answered({ answer, money: held.money }), unheld, ports, backgroundOf());
+    expect(held.desk.last.map(([op]) => op)).toEqual(['release', 'unknown']);
+  });
 });
