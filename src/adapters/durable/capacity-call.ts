@@ -8,7 +8,7 @@ import type { ProviderCapacity } from '../../../durable-objects/provider-capacit
 import { capacityViewsMax } from '../../base/limits-capacity';
 import { Lru } from '../../base/lru';
 import type { DeskTime } from '../../ports/ledger';
-import { orLate } from './ledger-call';
+import { isOverloaded, orLate } from './ledger-call';
 
 /** Stubs by provider, or by `overflow:<aggregator>`. The id is kept: making it hashes a name. */
 export function capacityStubs(
@@ -42,7 +42,3 @@ async function twice<T>(attempt: () => Promise<T>): Promise<T | null> {
     }
   }
 }
-
-/** The platform's mark on an object that has too many requests. */
-const isOverloaded = (fault: unknown): boolean =>
-  fault instanceof Error && 'overloaded' in fault && fault.overloaded === true;

@@ -103,6 +103,6 @@ const isBusy = (answer: unknown): boolean =>
   'outcome' in answer &&
   answer.outcome === ledgerBusy.outcome;
 
-/** The platform's mark on an object that has too many requests; it did nothing of this one. */
-const isOverloaded = (fault: unknown): boolean =>
+/** The platform's mark on an object that has too many requests; it did nothing of this one, and another try would add to them. */
+export const isOverloaded = (fault: unknown): boolean =>
   fault instanceof Error && 'overloaded' in fault && fault.overloaded === true;

@@ -1,7 +1,8 @@
 /**
  * DurableOverflowBudgets: the budgets of aggregators, one object each.
  * Promises: bounded in time; a fault is tried once more on a fresh stub, because every operation carries an id; no answer to a reservation
- * means that nothing may be sent, and gives back what may have been reserved. Must never: keep a stub. Implements ports/overflow.ts.
+ * means that nothing may be sent, and gives back what may have been reserved. Must never: keep a stub or try an overloaded object again.
+ * Implements ports/overflow.ts.
  * Made by wiring.ts.
  */
 import type { OverflowBudget } from '../../../durable-objects/overflow-budget';
@@ -10,6 +11,7 @@ import type { BudgetDay, ReserveAnswer } from '../../domain/overflow/budget';
 import type { Background } from '../../ports/config';
 import type { OverflowBudgets } from '../../ports/overflow';
 import type { Report } from '../d1/answered';
+import { isOverloaded } from './ledger-call';
 
 type Stub = Pick<DurableObjectStub<OverflowBudget>, 'reserve' | 'reconcile' | 'giveBack' | 'days'>;
 
@@ -78,8 +80,9 @@ export class DurableOverflowBudgets implements OverflowBudgets {
     for (let tries = 1; tries <= 2; tries += 1) {
       try {
         return await ask(this.#parts.stubOf(aggregator));
-      } catch {
+      } catch (fault) {
         // The second stub is a fresh one; an object that fails twice is no answer.
+        if (isOverloaded(fault)) break;
       }
     }
     return null;

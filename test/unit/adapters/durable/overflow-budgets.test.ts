@@ -75,6 +75,14 @@ describe('a reservation', () => {
     expect(reports).toEqual(['overflow.budget_silent reserve']);
   });
 
+  it('of an object that has too many requests is a no, and is not asked for again', async () => {
+    const overloaded = () => Promise.reject(Object.assign(new Error('x'), { overloaded: true }));
+    const { budgets, background, asked, done } = world({ reserve: overloaded });
+    expect((await budgets.reserve('monid', 'call_1', 7, background)).outcome).toBe('unavailable');
+    await done();
+    expect(asked.map(([name]) => name)).toEqual(['reserve', 'giveBack']);
+  });
+
   it('of an object that is silent is a no after the wait', async () => {
     const { budgets, background, timers } = world({ reserve: silent });
     const answer = budgets.reserve('monid', 'call_1', 7, background);
