@@ -153,8 +153,9 @@ export const metricsSeriesMax = 10_000;
 export const overflowStoreRowsMax = 500;
 /** Largest catalog of an aggregator that is read, bytes: it is parsed in an isolate of 128 MB. */
 export const overflowCatalogBytesMax = 16 * 1024 * 1024;
-/** Routes that one firing of the weekly verification visits, and one request by hand. */
-export const overflowVerifyRoutesMax = 1_000;
+/** Routes that one firing of the weekly verification visits: each asks D1 three times, and an event of the platform may ask a thousand times. */
+export const overflowVerifyRoutesMax = 300;
+/** The same of one request by hand. */
 export const overflowVerifyStepMax = 20;
 /** Routes that are verified at a time: the platform allows six connections, and some are for its objects. */
 export const overflowVerifyTogetherMax = 4;

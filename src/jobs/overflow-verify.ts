@@ -142,9 +142,16 @@ async function visited(
 ): Promise<readonly VerifyEntry[]> {
   const endsAtMs = ports.nowMs() + overflowVerifyMsMax;
   const providers = new Map((await ports.store.providers()).map((each) => [each.slug, each]));
-  const done = await sideBySide(rows, overflowVerifyTogetherMax, async (row) =>
-    ports.nowMs() < endsAtMs ? visit(ports, { row, maxMicros, providers, background }) : null,
-  );
+  const done = await sideBySide(rows, overflowVerifyTogetherMax, async (row) => {
+    if (ports.nowMs() >= endsAtMs) return null;
+    return visit(ports, { row, maxMicros, providers, background }).catch((fault: unknown) => {
+      // A store that does not answer once keeps no other route from its verification: without one they all go off.
+      const error = fault instanceof Error ? fault.name : typeof fault;
+      const { endpointId, aggregator } = row;
+      ports.report('overflow.not_verified', { endpoint_id: endpointId, aggregator, error });
+      return skipped(row, 'store');
+    });
+  });
   return done.filter((entry) => entry !== null);
 }
 

@@ -59,24 +59,37 @@ async function polled(
   background: Background,
 ): Promise<Exclude<PollOutcome, 'left'>> {
   const { index, nowMs } = ports;
-  const { holdId, polls } = task;
+  const { holdId } = task;
   const outcome = await outcomeOf(ports, task, background).catch((bug: unknown) => {
     // One task that cannot be judged keeps no other from its poll.
     const error = bug instanceof Error ? bug.name : typeof bug;
     ports.report('task.poll_bug', { hold_id: holdId, error });
     return 'failed' as const;
   });
+  await noted(index, task, outcome, nowMs()).catch((fault: unknown) => {
+    // It keeps no other from its poll: when the lease is over, the task is polled again.
+    const error = fault instanceof Error ? fault.name : typeof fault;
+    ports.report('task.not_noted', { hold_id: holdId, error });
+  });
+  return outcome;
+}
+
+/** When the task is asked for again; never, where it is over. */
+async function noted(
+  index: TaskIndex,
+  { holdId, polls, failures }: DueTask,
+  outcome: Exclude<PollOutcome, 'left'>,
+  nowMs: number,
+): Promise<void> {
   if (outcome === 'running') {
     const waitMs = Math.min(taskPollFirstMs + (polls + 1) * taskPollStepMs, taskPollPauseMsMax);
-    await index.next(holdId, { atMs: nowMs() + waitMs, polls: polls + 1, failures: 0 });
+    await index.next(holdId, { atMs: nowMs + waitMs, polls: polls + 1, failures: 0 });
   } else if (outcome === 'failed') {
-    const failures = task.failures + 1;
-    const waitMs = taskPollRetryMs[Math.min(failures, taskPollRetryMs.length) - 1] ?? 0;
-    await index.next(holdId, { atMs: nowMs() + waitMs, polls, failures });
+    const waitMs = taskPollRetryMs[Math.min(failures + 1, taskPollRetryMs.length) - 1] ?? 0;
+    await index.next(holdId, { atMs: nowMs + waitMs, polls, failures: failures + 1 });
   } else {
     await index.remove(holdId);
   }
-  return outcome;
 }
 
 async function outcomeOf(

@@ -51,7 +51,8 @@ export type VerifySkip =
   | 'too_dear'
   | 'budget'
   | 'endpoint_gone'
-  | 'not_relayable';
+  | 'not_relayable'
+  | 'store';
 
 /** What came of one route. */
 export interface VerifyEntry {

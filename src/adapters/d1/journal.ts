@@ -46,12 +46,12 @@ export async function nextLedgers(
   return results.map(knownLedger);
 }
 
-/** Writes rows, and that everything up to the last one is copied. */
+/** Writes rows, and that everything up to the last one is copied; gives how many batches that took. */
 export async function writeJournal(
   db: D1Database,
   tenantId: string,
   rows: readonly LogRow[],
-): Promise<void> {
+): Promise<number> {
   const insert = db.prepare(
     `insert into ledger_journal
        (tenant_id, seq, at, available_micros, held_micros, settled_micros, ops)
@@ -61,11 +61,13 @@ export async function writeJournal(
   const mark = db.prepare(
     'update ledgers set copied_seq = max(copied_seq, ?2) where tenant_id = ?1',
   );
-  for (const part of partsOf(rows)) {
+  const parts = partsOf(rows);
+  for (const part of parts) {
     const last = part.at(-1);
     if (last === undefined) continue;
     await db.batch([insert.bind(tenantId, JSON.stringify(part)), mark.bind(tenantId, last[0])]);
   }
+  return parts.length;
 }
 
 /** Notes what is wrong with a ledger's copy; the first fault stays. */

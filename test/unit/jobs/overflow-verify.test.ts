@@ -1,21 +1,27 @@
 /** The verification over a real D1, with scripted aggregators and vendors: every verdict and what it does, every exit, its bounds. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { CapacityStore } from '../../../src/adapters/d1/capacity-store';
+import { OverflowStore } from '../../../src/adapters/d1/overflow-store';
 import {
   overflowPollMs,
   overflowPollsMax,
+  overflowStoreRowsMax,
   overflowVerifyMicrosMax,
   overflowVerifyMsMax,
   overflowVerifyRoutesMax,
   overflowVerifyStepMax,
   overflowVerifyTogetherMax,
 } from '../../../src/base/limits-capacity';
+import { catalogEndpointsMax } from '../../../src/base/limits-money';
 import { overflowVerify, overflowWeekly } from '../../../src/jobs/overflow-verify';
 import type { VerifyOptions } from '../../../src/ports/overflow-jobs';
+import { countedD1, queriesPerEventMax } from './counted-d1';
 import {
   answer,
   background,
   catalog,
   cleared,
+  db,
   type Reply,
   route,
   startMs,
@@ -469,6 +475,49 @@ describe('the weekly firing', () => {
     await expect(overflowWeekly(ports, firing)).rejects.toThrow('nothing_attempted');
     expect(looked.mock.calls).toEqual([[overflowVerifyRoutesMax]]);
     looked.mockRestore();
+  });
+
+  it.each(['endpoint', 'stamp'] as const)(
+    'of which D1 loses one %s verifies the others, says so, and a sync follows',
+    async (what) => {
+      await catalog({ id: 'vendor.a' }, { id: 'vendor.b' });
+      await stored(route({ endpointId: 'vendor.a' }), route({ endpointId: 'vendor.b' }));
+      const { ports, reports } = world({ settings: vendorKey, replies: fine });
+      vi.spyOn(store, what).mockRejectedValueOnce(new Error('D1_ERROR: Network connection lost.'));
+      const run = await overflowWeekly(ports, firing);
+      vi.restoreAllMocks();
+      expect(run.outcome === 'done' && run.entries.map(({ reason }) => reason).sort()).toEqual([
+        'passed',
+        'store',
+      ]);
+      expect(run).toMatchObject({ outcome: 'done', sync: { outcome: 'done' } });
+      expect(reports.map(([event]) => event).sort()).toEqual([
+        'overflow.not_verified',
+        'overflow.verified',
+      ]);
+    },
+  );
+
+  it('of overflowVerifyRoutesMax routes stays within the queries of an event', async () => {
+    const perRun = async (ids: readonly string[]): Promise<number> => {
+      await cleared();
+      await catalog(...ids.map((id) => ({ id })));
+      await stored(...ids.map((endpointId) => route({ endpointId })));
+      const { db: countedDb, made } = countedD1(db);
+      const leases = new CapacityStore(countedDb);
+      const parts = { store: new OverflowStore(countedDb), leases };
+      const { ports } = world({ settings: vendorKey, replies: fine, parts });
+      expect(await overflowWeekly(ports, firing)).toMatchObject({ outcome: 'done', alarm: null });
+      return made();
+    };
+    const two = await perRun(['vendor.a', 'vendor.b']);
+    const four = await perRun(['vendor.a', 'vendor.b', 'vendor.c', 'vendor.d']);
+    const each = (four - two) / 2;
+    // A full sync reads and writes in parts of overflowStoreRowsMax.
+    const parts = 2 * Math.ceil(catalogEndpointsMax / overflowStoreRowsMax);
+    expect(two - 2 * each + parts + each * overflowVerifyRoutesMax).toBeLessThan(
+      queriesPerEventMax,
+    );
   });
 
   it('that comes twice spends once', async () => {

@@ -54,6 +54,8 @@ interface World {
   readonly entry?: CatalogEntry | null;
   readonly settings?: ReadonlyMap<string, string>;
   readonly applied?: Awaited<ReturnType<Ledger['apply']>>;
+  /** Holds whose row D1 does not change. */
+  readonly unwritten?: readonly string[];
 }
 
 async function run(world: World) {
@@ -70,9 +72,19 @@ async function run(world: World) {
       expect(limit).toBe(taskPollsMax);
       return world.many ?? [world.due ?? due];
     },
-    next: async (_, when) => void next.push(when),
-    remove: async (id) => void removed.push(id),
+    next: async (id, when) => {
+      write(id);
+      next.push(when);
+    },
+    remove: async (id) => {
+      write(id);
+      removed.push(id);
+    },
   };
+  const reports: unknown[] = [];
+  function write(id: string): void {
+    if (world.unwritten?.includes(id)) throw new Error('D1_ERROR');
+  }
   const ledger = {
     task: async () => (world.task === undefined ? task : world.task),
     apply: async (ops: readonly EndOp[]) => {
@@ -98,11 +110,11 @@ async function run(world: World) {
       policy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
       settings: world.settings ?? new Map([['LAB_KEY', 'sk']]),
       nowMs: now,
-      report: () => undefined,
+      report: (event, facts) => void reports.push([event, facts]),
     },
     () => undefined,
   );
-  return { counts, ends, next, removed, asked };
+  return { counts, ends, next, removed, asked, reports };
 }
 
 it('the times are those of digest A15: 30 s, 10 s more each, 60 s at most; 2, 4, 8, 15 min', () => {
@@ -186,3 +198,20 @@ describe('a task that has ended', () => {
     expect([asked, removed, ends]).toEqual([[], ['hld_1'], []]);
   });
 });
+
+it.each(['running', 'succeeded'])(
+  'a task (%s) whose row D1 does not change keeps no other from its poll, and is said',
+  async (state) => {
+    const many = Array.from({ length: 2 * taskPollsTogetherMax }, (_, at) => ({
+      ...due,
+      holdId: `hld_${at}`,
+    }));
+    const world = { many, answer: says(state), unwritten: ['hld_0', 'hld_3'] };
+    const { counts, reports } = await run(world);
+    expect(counts.running + counts.settled + counts.gone).toBe(many.length);
+    expect(reports).toEqual([
+      ['task.not_noted', { hold_id: 'hld_0', error: 'Error' }],
+      ['task.not_noted', { hold_id: 'hld_3', error: 'Error' }],
+    ]);
+  },
+);

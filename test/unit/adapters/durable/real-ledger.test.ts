@@ -287,6 +287,7 @@ describe('the journal', () => {
     await copyJournals(db, deaf as unknown as typeof ledgers, nowMs + 2, {
       ledgersMax: 100,
       outboxesMax: 1,
+      writesMax: 100,
     });
     expect((await viewOf(address)).ackedSeq).toBe(0);
     await copyJournals(db, ledgers, nowMs + 3);
