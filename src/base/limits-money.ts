@@ -208,12 +208,12 @@ export const settlementsRetryMaxS = 900;
 export const journalLedgersMax = 50;
 /** Outboxes that one run reads of one ledger: a tenant with a backlog must not keep the others waiting. */
 export const journalOutboxesMax = 20;
-/** Text of one JSON parameter that carries journal rows, characters: a D1 value ends at 2 MB. */
-export const journalJsonCharsMax = 700_000;
 /** D1 batches of two statements that one run writes, give or take those of one outbox: an event of the platform may make a thousand queries. */
 export const journalWritesMax = 400;
 /** Ledgers in a row whose rows D1 did not take: then it is D1, and the run ends. */
 export const journalFailuresMax = 3;
+/** Text of one JSON parameter that carries journal rows, characters: a D1 value ends at 2 MB. */
+export const journalJsonCharsMax = 700_000;
 /** Text of the rows of one outbox answer, characters: an RPC message ends at 32 MiB. */
 export const ledgerOutboxCharsMax = 4 * 1024 * 1024;
 

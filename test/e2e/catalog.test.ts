@@ -35,6 +35,8 @@ const row = `endpoints:
     cost: { kind: free }
 `;
 
+/** Texts of quotes, which SQL doubles. */
+const manyQuotes = Array.from({ length: 100 }, (_, i) => `"${i}${"'".repeat(450)}"`).join(', ');
 const account = 'accounts: [{ label: main, setting: VENDOR_KEY }]\n';
 const balance = `balance:
   url: https://api.vendor.example/v1/credits
@@ -325,6 +327,11 @@ describe('a fault of a file', () => {
       "further accounts, which would be nobody's",
       `${head}accounts: [{ label: main, setting: K }, { label: two, setting: K2 }]\n${row}`,
       '5:41 accounts.1 is a further account: those stand in PLATFORM_ACCOUNTS',
+    ],
+    [
+      'a row that no statement of D1 holds',
+      `${head}${row}    parameters: [{ in: query, name: q, type: string, enum: [${manyQuotes}] }]\n`,
+      '6:5 endpoints.0 makes a row of more than 90000 bytes',
     ],
     ['a balance call of nobody', head + balance + row, '5:1 balance needs accounts'],
     [

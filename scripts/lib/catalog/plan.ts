@@ -102,6 +102,13 @@ export const literalSql = ({ sql, params }: Statement): string => {
   return `${sql.replaceAll('?', () => literal(params[next++] ?? null))};`;
 };
 
+/** Document of one row or provider in such a line, bytes: a statement of the deployed D1 ends at 100 KB. */
+export const literalBytesMax = 90_000;
+
+/** What a document takes there, bytes. */
+export const literalBytes = (document: object): number =>
+  new TextEncoder().encode(literal(canonical(document))).byteLength;
+
 /** Text in quotes, with quotes doubled; a line feed stays, since a literal may hold it. */
 const literal = (value: string | number | null): string => {
   if (value === null) return 'NULL';

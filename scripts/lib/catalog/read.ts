@@ -9,6 +9,7 @@ import { type Document, isMap, isNode, isPair, LineCounter, parseDocument } from
 import type * as z from 'zod';
 import { catalogEndpointsMax, catalogProvidersMax } from '../../../src/base/limits-money.ts';
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';
+import { literalBytes, literalBytesMax } from './plan.ts';
 import { type CatalogFile, fileSchema } from './schema.ts';
 
 /** What is wrong, and where; lines and columns count from 1. */
@@ -142,6 +143,7 @@ function faultsBetween(files: readonly OpenFile[]): CatalogFault[] {
   for (const file of files) {
     if (basename(file.name, '.yaml') !== file.content?.provider.slug)
       faults.push(file.fault(['provider'], 'is not the name of the file'));
+    if (file.content !== null) faults.push(...tooLargeIn(file, file.content));
     file.content?.endpoints.forEach(({ id, tombstone }, i) => {
       const next = tombstone?.supersededBy ?? null;
       if (next === null) return;
@@ -152,6 +154,16 @@ function faultsBetween(files: readonly OpenFile[]): CatalogFault[] {
     });
   }
   return faults;
+}
+
+/** Rows that the deployed database would not take. */
+function tooLargeIn(file: OpenFile, { provider, endpoints }: CatalogFile): CatalogFault[] {
+  const isLarge = (document: object): boolean => literalBytes(document) > literalBytesMax;
+  const message = `makes a row of more than ${literalBytesMax} bytes`;
+  const faults = endpoints.flatMap((row, i) =>
+    isLarge(row) ? [file.fault(['endpoints', i], message)] : [],
+  );
+  return isLarge(provider) ? [file.fault(['provider'], message), ...faults] : faults;
 }
 
 /** Our own words: no message repeats what was in the file. */
