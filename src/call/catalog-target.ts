@@ -50,6 +50,7 @@ export interface CatalogTarget {
   readonly upstream: Upstream;
   readonly accounts: readonly AccountRung[];
   readonly hasRoute: boolean;
+  /** The provider's base URL; for an own upstream perhaps one that it had before. */
   readonly base: BaseUrl;
   /** Below `base`, filled. */
   readonly path: string;
@@ -131,7 +132,7 @@ function retired({ tombstone }: CatalogEndpoint, near: Near): Result<never, Refu
 }
 
 type Place = Pick<CatalogTarget, 'entry' | 'base' | 'path' | 'query'>;
-type Rung = Pick<CatalogTarget, 'tier' | 'upstream' | 'accounts'>;
+type Rung = Pick<CatalogTarget, 'tier' | 'upstream' | 'accounts' | 'base'>;
 
 const noAccounts: readonly AccountRung[] = [];
 
@@ -141,14 +142,15 @@ function firstRung(
   ports: LadderPorts,
 ): MaybePromise<Result<Rung | null, Refusal>> {
   // `/catalog/call/` never consults upstreams of the caller's own (decisions section 2).
-  const own = call.surface === 'catalog' ? ok(null) : ownUpstream(call, place);
+  const own = call.surface === 'catalog' ? ok(null) : ownUpstream(call, place, basesOf(place));
   return whenOk(own, (rung) => {
     if (rung !== null) return ok(rung);
+    const { base } = place;
     return whenOk(ownSecret(call, place), (upstream) =>
       ok(
         upstream === null
           ? ourRung(call, place, ports)
-          : { tier: 2, upstream, accounts: noAccounts },
+          : { tier: 2, upstream, accounts: noAccounts, base },
       ),
     );
   });
@@ -156,11 +158,12 @@ function firstRung(
 
 /** A rung without a credential of the caller's; `null`: there is none. */
 function ourRung(call: IdentifiedCall, place: Place, ports: LadderPorts): Rung | null {
+  const { base } = place;
   if (isAnonymous(call, place.entry, ports))
-    return { tier: 3, upstream: standIn(place, 'anonymous', null), accounts: noAccounts };
+    return { tier: 3, upstream: standIn(place, 'anonymous', null), accounts: noAccounts, base };
   const accounts = accountsOf(place, ports);
   const [first] = accounts;
-  return first === undefined ? null : { tier: 4, upstream: first.upstream, accounts };
+  return first === undefined ? null : { tier: 4, upstream: first.upstream, accounts, base };
 }
 
 /** One list per entry: settings and accounts are those of the isolate. */
@@ -197,13 +200,20 @@ function isAnonymous(call: IdentifiedCall, entry: CatalogEntry, ports: LadderPor
   return !bringsCredential(provider, { hasHeader: (name) => headers.has(name), query });
 }
 
-/** An upstream of the caller's, with a credential, at one of the provider's base URLs: the longest base path that covers the call. */
+/** Where an upstream of the caller's may be: the provider's base URL, then those that it had before (digest A7). */
+const basesOf = ({ base, entry: { provider } }: Place): readonly BaseUrl[] => [
+  base,
+  ...provider.legacyBaseUrls,
+];
+
+/** An upstream of the caller's, with a credential, at the first of these base URLs that has one: the longest base path that covers the call. */
 function ownUpstream(
   call: IdentifiedCall,
   place: Place,
+  [base, ...before]: readonly BaseUrl[],
 ): MaybePromise<Result<Rung | null, Refusal>> {
-  const { base, path } = place;
-  const whole = base.basePath + path;
+  if (base === undefined) return ok(null);
+  const whole = base.basePath + place.path;
   return whenHere(call.tenant.at(base.host, base.port), (found) => {
     if (!found.ok) return found;
     const fitting = found.value
@@ -211,8 +221,8 @@ function ownUpstream(
       .filter((u) => mayUse(call.key, u) && (u.basePath === '' || covers(u.basePath, whole)))
       .sort((a, b) => b.basePath.length - a.basePath.length);
     const [upstream] = fitting;
-    if (upstream === undefined) return ok(null);
-    return ok({ tier: 1, upstream, accounts: noAccounts });
+    if (upstream === undefined) return ownUpstream(call, place, before);
+    return ok({ tier: 1, upstream, accounts: noAccounts, base });
   });
 }
 

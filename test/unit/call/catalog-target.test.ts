@@ -222,6 +222,32 @@ describe('an own upstream', () => {
     expect((await chosen({ own })).upstream.id).toBe('ups_long');
   });
 
+  it('at a base URL that the provider had before takes the call there, when there is none at the one it has now', async () => {
+    const before = { scheme: 'https', host: 'old.vendor.example', port: 443 } as const;
+    const legacyBaseUrls = [
+      { ...before, host: 'older.vendor.example', basePath: '' },
+      { ...before, basePath: '/api' },
+    ];
+    const old = ownUpstream({
+      id: 'ups_old',
+      endpoints: [{ host: before.host, port: 443 }],
+      basePath: '/api',
+    });
+    const at = (host: string) =>
+      ok(host === before.host ? [old] : host === 'api.vendor.example' ? now : []);
+    let now: readonly Upstream[] = [];
+    const call = { tenant: { ...tenant(), at, ownSecret: () => ok(null) } };
+    const ladder = { ...everything, vendor: { legacyBaseUrls }, call };
+    expect(await chosen(ladder)).toMatchObject({
+      upstream: old,
+      endpoint: old.endpoints[0],
+      sentPath: '/api/search',
+      catalog: { tier: 1, path: '/search' },
+    });
+    now = [ownUpstream()];
+    expect((await chosen(ladder)).upstream.id).toBe('ups_own');
+  });
+
   it.each<[string, Partial<Upstream>, Partial<IdentifiedCall>]>([
     ['without a credential', { bindings: [] }, {}],
     ['that is switched off', { enabled: false }, {}],
