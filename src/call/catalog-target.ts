@@ -18,7 +18,7 @@ import {
   bindingsOf,
   bringsCredential,
 } from '../domain/catalog/provider';
-import type { BindingSource, Upstream } from '../domain/catalog/upstream';
+import type { Binding, BindingSource, Upstream } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import type { OverflowMode } from '../domain/overflow/child';
 import type { Refusal } from '../domain/refusal';
@@ -220,11 +220,32 @@ function ownUpstream(
       .filter((u) => u.enabled && u.scheme === base.scheme && u.bindings.length > 0)
       .filter((u) => mayUse(call.key, u) && (u.basePath === '' || covers(u.basePath, whole)))
       .sort((a, b) => b.basePath.length - a.basePath.length);
-    const [upstream] = fitting;
-    if (upstream === undefined) return ownUpstream(call, place, before);
-    return ok({ tier: 1, upstream, accounts: noAccounts, base });
+    const [first] = fitting;
+    if (first === undefined) return ownUpstream(call, place, before);
+    const alike = fitting.filter(
+      ({ basePath, tenantId }) => basePath === first.basePath && tenantId === first.tenantId,
+    );
+    return whenOk(ofProvider(call, place, alike), (own) =>
+      ok({ tier: 1, upstream: own ?? first, accounts: noAccounts, base }),
+    );
   });
 }
+
+/** Of several the one with the secret that is named like the provider: two vendors may share a host (digest A6). */
+function ofProvider(
+  call: IdentifiedCall,
+  place: Place,
+  alike: readonly Upstream[],
+): MaybePromise<Result<Upstream | undefined, Refusal>> {
+  if (alike.length === 1) return ok(alike[0]);
+  return whenOk(ownSecret(call, place), (named) => {
+    const secrets = secretIdsOf(named?.bindings ?? []);
+    return ok(alike.find((u) => secretIdsOf(u.bindings).some((id) => secrets.includes(id))));
+  });
+}
+
+const secretIdsOf = (bindings: readonly Binding[]): readonly string[] =>
+  bindings.flatMap(({ source }) => (source.kind === 'secret' ? [source.secretId] : []));
 
 /** The secret that is named like the provider, in an upstream that is kept nowhere but in the tenant's view. */
 function ownSecret(

@@ -222,6 +222,21 @@ describe('an own upstream', () => {
     expect((await chosen({ own })).upstream.id).toBe('ups_long');
   });
 
+  it('among equals is the one with the secret that is named like the provider: two vendors may share a host', async () => {
+    const bound = (id: string, secretId: string) =>
+      ownUpstream({
+        id,
+        bindings: [binding({ source: { kind: 'secret', secretId, field: null } })],
+      });
+    const own = [bound('ups_other', 'sec_other'), bound('ups_vendor', 'sec_vendor')];
+    expect((await chosen({ own, secretId: 'sec_vendor' })).upstream.id).toBe('ups_vendor');
+    expect((await chosen({ own, secretId: 'sec_third' })).upstream.id).toBe('ups_other');
+    expect((await chosen({ own, secretId: null })).upstream.id).toBe('ups_other');
+    const closer = ownUpstream({ id: 'ups_closer', tenantId: 'ten_below' });
+    const chain = [closer, ...own];
+    expect((await chosen({ own: chain, secretId: 'sec_vendor' })).upstream.id).toBe('ups_closer');
+  });
+
   it('at a base URL that the provider had before takes the call there, when there is none at the one it has now', async () => {
     const before = { scheme: 'https', host: 'old.vendor.example', port: 443 } as const;
     const legacyBaseUrls = [
