@@ -99,8 +99,8 @@ async function reservePriced(
   if (!pass.ok) return replayedOr(pass.error, call, key.value, ports);
   const capacity = pass.value;
   const { micros, price } = estimated;
-  const isUncounted = price.kind === 'free' && key.value === null && call.key.callCap === null;
-  if (isUncounted) return ok(grow(call, { money: null, capacity, task: null }));
+  if (price.kind === 'free' && key.value === null)
+    return ofNoPrice(call, catalog, { capacity, task: null }, ports, background);
   const holdId = newId('hld', call.startedAtMs);
   const claim = key.value === null ? null : await claimOf(call, key.value, holdId);
   const money = moneyOf(call, { ports, background, holdId, micros, price, claim });
@@ -134,10 +134,20 @@ async function ofTask(
   const admitted = admitCapacity(call, catalog, { key: null, task: found }, ports, background);
   const pass = admitted instanceof Promise ? await admitted : admitted;
   if (!pass.ok) return pass;
-  const about = { capacity: pass.value, task: found };
+  return ofNoPrice(call, catalog, { capacity: pass.value, task: found }, ports, background);
+}
+
+/** A call on the operator's account that costs nothing and claims no key: it is counted where its key has a cap. */
+async function ofNoPrice(
+  call: AdmittedCall,
+  catalog: CatalogCall,
+  about: { readonly capacity: CapacityPass; readonly task: TaskView | null },
+  ports: ReservePorts,
+  background: Background,
+): Promise<Reserved> {
   if (call.key.callCap === null) return ok(grow(call, { money: null, ...about }));
   const counted = await countOnly(call, about, ports, background);
-  if (!counted.ok) giveBackProbe(pass.value, catalog, ports, background);
+  if (!counted.ok) giveBackProbe(about.capacity, catalog, ports, background);
   return counted;
 }
 

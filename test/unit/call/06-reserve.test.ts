@@ -471,6 +471,23 @@ describe('a key with a call cap', () => {
     },
   );
 
+  it.each(['ledger_busy', 'ledger_unavailable'] as const)(
+    'passes on a free row of the platform account too where the ledger says %s: nothing is owed',
+    async (outcome) => {
+      const answer = { outcome, retryAfterMs: 1 };
+      const { result, call, asked } = await run(onPlatform({}, capped), answer);
+      expect(asked.at(-1)).toEqual(['failOpen', 'call_cap']);
+      expect(result).toEqual(ok({ ...call, money: null }));
+    },
+  );
+
+  it('with an Idempotency-Key does not pass without the ledger: its first call may have been executed', async () => {
+    const headers = scan({ idempotencyKey: 'k1' });
+    const answer = { outcome: 'ledger_busy', retryAfterMs: 1 } as const;
+    const { result } = await run(onPlatform({}, { ...capped, headers }), answer);
+    expect(result).toEqual(err({ code: 'ledger_busy', retryAfterMs: 1 }));
+  });
+
   it('on the platform account does not pass without the ledger', async () => {
     const { result } = await run(priced(capped), { outcome: 'ledger_busy', retryAfterMs: 1 });
     expect(result).toEqual(err({ code: 'ledger_busy', retryAfterMs: 1 }));
