@@ -35,8 +35,12 @@ export function resolve(
     if (!found.ok) return found;
     const upstream = closestEnabled(found.value);
     // An upstream of the caller's own is never shadowed by a catalog row of the same name.
-    if (found.value.length === 0 && target.kind === 'name' && isCatalogId(target.name))
-      return resolveCatalog(call, target.name, ports, background);
+    if (found.value.length === 0 && target.kind === 'name' && isCatalogId(target.name)) {
+      const { name } = target;
+      return whenHere(resolveCatalog(call, name, ports, background), (resolved) =>
+        resolved.ok ? resolved : withOwn(call, name, resolved.error),
+      );
+    }
     if (!upstream.ok)
       return err(upstream.error ?? { code: 'routing.not_found', surface: call.surface });
     return withTarget(call, upstream.value, call.path, null);
@@ -50,6 +54,27 @@ const resolveCatalog = (
   background: Background,
 ): MaybePromise<Result<ResolvedCall, Refusal>> =>
   whenOk(catalogTarget(call, id, ports, background), (target) => withCatalogTarget(call, target));
+
+/**
+ * An id that leads nowhere may be a slip for `/call/{upstream}/…`: names the upstream of the caller's own that its first word names, unless
+ * a near id of that provider is the likelier one (seed 000, named-miss diagnostics).
+ */
+function withOwn(
+  call: IdentifiedCall,
+  id: string,
+  refusal: Refusal,
+): MaybePromise<Result<never, Refusal>> {
+  if (refusal.code !== 'catalog.not_found' && refusal.code !== 'catalog.no_credential')
+    return err(refusal);
+  const word = id.slice(0, id.indexOf('.'));
+  const near = refusal.code === 'catalog.not_found' ? refusal.didYouMean : [];
+  if (near.some((one) => one.startsWith(`${word}.`))) return err(refusal);
+  return whenHere(call.tenant.named(word), (found) => {
+    const isCallable = (one: Upstream): boolean => one.enabled && mayUse(call.key, one);
+    const own = found.ok ? found.value.find(isCallable) : undefined;
+    return err(own === undefined ? refusal : { ...refusal, ownUpstream: own.name });
+  });
+}
 
 function withCatalogTarget(
   call: IdentifiedCall,

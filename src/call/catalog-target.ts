@@ -81,7 +81,10 @@ function targetOf(
   const { endpoint, provider } = entry;
   const near = () => ports.catalog.near(endpoint.id, context);
   if (endpoint.tombstone !== null) return whenHere(near(), (rows) => retired(endpoint, rows));
-  if (call.path !== '') return err({ code: 'catalog.path_not_allowed' });
+  if (call.path !== '') {
+    const parameters = endpoint.parameters.filter((one) => one.in !== 'body');
+    return err({ code: 'catalog.path_not_allowed', parameters: parameters.map((one) => one.name) });
+  }
   if (call.method !== endpoint.method)
     return err({ code: 'request.method_not_allowed', allowed: [endpoint.method] });
   const base = approvedBase(provider, endpoint, ports.egressPolicy);
@@ -99,7 +102,7 @@ function targetOf(
 }
 
 const noCredential = (alternatives: NearRows['alternatives']): Result<never, Refusal> =>
-  err({ code: 'catalog.no_credential', alternatives });
+  err({ code: 'catalog.no_credential', alternatives, ownUpstream: null });
 
 /** Whether an aggregator could serve it, should our own account fail. */
 function hasRoute(
@@ -118,7 +121,9 @@ function hasRoute(
 type Near = Awaited<ReturnType<Catalog['near']>>;
 
 const unknownId = (near: Near): Result<never, Refusal> =>
-  near.ok ? err({ code: 'catalog.not_found', didYouMean: near.value.didYouMean }) : near;
+  near.ok
+    ? err({ code: 'catalog.not_found', didYouMean: near.value.didYouMean, ownUpstream: null })
+    : near;
 
 function retired({ tombstone }: CatalogEndpoint, near: Near): Result<never, Refusal> {
   if (!near.ok) return near;

@@ -72,7 +72,12 @@ export type Refusal =
   | { readonly code: 'route.not_found' }
   | { readonly code: 'guard.query_not_allowed'; readonly names: readonly string[] }
   // the catalog
-  | { readonly code: 'catalog.not_found'; readonly didYouMean: readonly string[] }
+  /** `ownUpstream`: one of the caller's that the id's first word names; null: none. */
+  | {
+      readonly code: 'catalog.not_found';
+      readonly didYouMean: readonly string[];
+      readonly ownUpstream: string | null;
+    }
   | {
       readonly code: 'catalog.retired';
       readonly status: 'retired' | 'broken';
@@ -80,8 +85,12 @@ export type Refusal =
       readonly supersededBy: string | null;
       readonly alternatives: readonly Alternative[];
     }
-  | { readonly code: 'catalog.no_credential'; readonly alternatives: readonly Alternative[] }
-  | { readonly code: 'catalog.path_not_allowed' }
+  | {
+      readonly code: 'catalog.no_credential';
+      readonly alternatives: readonly Alternative[];
+      readonly ownUpstream: string | null;
+    }
+  | { readonly code: 'catalog.path_not_allowed'; readonly parameters: readonly string[] }
   | ({ readonly code: 'catalog.placeholder_invalid' } & PlaceholderFault)
   | { readonly code: 'catalog.parameter_invalid'; readonly fault: InputFault }
   | { readonly code: 'catalog.base_unapproved' }

@@ -22,17 +22,23 @@ const placeholderFaults: Record<PlaceholderFault['kind'], string> = {
 export const ofOthers = (alternatives: readonly Alternative[]) =>
   alternatives.map(({ id, access, guideMicros }) => ({ id, access, guide_micros: guideMicros }));
 
+/** How an upstream of the caller's is called. */
+const callOf = (upstream: string | null): readonly string[] =>
+  upstream === null ? [] : [`/call/${upstream}/…`];
+
 /** Refusals whose code starts with `catalog.`. */
 export const catalogRefusals: RefusalRows<Extract<RefusalCode, `catalog.${string}`>> = {
   'catalog.not_found': {
     status: 404,
     title: 'No such catalog id',
     blame: 'caller',
-    detail: ({ didYouMean }) =>
-      didYouMean.length === 0
+    detail: ({ didYouMean, ownUpstream }) => {
+      const meant = [...didYouMean, ...callOf(ownUpstream)];
+      return meant.length === 0
         ? 'The catalog has no such id. GET /api/v1/catalog searches it.'
-        : `The catalog has no such id. Did you mean ${didYouMean.join(' or ')}?`,
-    members: (r) => ({ did_you_mean: r.didYouMean }),
+        : `The catalog has no such id. Did you mean ${meant.join(' or ')}?`;
+    },
+    members: (r) => ({ did_you_mean: [...r.didYouMean, ...callOf(r.ownUpstream)] }),
   },
   'catalog.retired': {
     status: 410,
@@ -51,15 +57,25 @@ export const catalogRefusals: RefusalRows<Extract<RefusalCode, `catalog.${string
     status: 404,
     title: 'No credential for this catalog id',
     blame: 'caller',
-    detail: () =>
-      'No account of this gateway serves it. Register the upstream, or store a secret named like the provider.',
-    members: (r) => ({ alternatives: ofOthers(r.alternatives) }),
+    detail: ({ ownUpstream }) =>
+      [
+        'No account of this gateway serves it. Register the upstream, or store a secret named like the provider.',
+        ...callOf(ownUpstream).map((call) => `Did you mean ${call}?`),
+      ].join(' '),
+    members: (r) => ({
+      did_you_mean: callOf(r.ownUpstream),
+      alternatives: ofOthers(r.alternatives),
+    }),
   },
   'catalog.path_not_allowed': {
     status: 400,
     title: 'A catalog id takes no path',
     blame: 'caller',
-    detail: () => 'Call the id alone; the values of its path go into the query.',
+    detail: ({ parameters }) =>
+      parameters.length === 0
+        ? 'Call the id alone: nothing of its path is left to give.'
+        : `Call the id alone and give its values in the query: ?${parameters.map((name) => `${name}=…`).join('&')}.`,
+    members: (r) => ({ parameters: r.parameters }),
   },
   'catalog.placeholder_invalid': {
     status: 400,

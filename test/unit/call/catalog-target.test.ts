@@ -11,6 +11,7 @@ import type { CatalogEndpoint } from '../../../src/domain/catalog/endpoint';
 import type { Provider } from '../../../src/domain/catalog/provider';
 import type { Upstream } from '../../../src/domain/catalog/upstream';
 import type { Refusal } from '../../../src/domain/refusal';
+import { parameter } from '../domain/catalog/rows';
 import {
   backgroundOf,
   binding,
@@ -134,6 +135,77 @@ describe('an id on /call', () => {
     expect([result, asked]).toEqual([err({ code: 'routing.not_found', surface: 'call' }), []]);
   });
 
+  describe('that leads nowhere names the upstream of the caller’s own that its first word names', () => {
+    const own = upstream({ id: 'ups_vendor', name: 'vendor' });
+    const asked = (
+      target: string,
+      found: readonly Upstream[],
+      parts: Partial<IdentifiedCall> = {},
+    ) =>
+      identified({
+        target: { kind: 'name', name: target },
+        path: '',
+        tenant: {
+          ...tenant(),
+          named: (name) => ok(name === 'vendor' ? found : []),
+          at: () => ok([]),
+        },
+        ...parts,
+      });
+    const refused = async (
+      call: IdentifiedCall,
+      entry: ReturnType<typeof entryOf> | null,
+      ids: string[],
+    ) => {
+      const { ports } = catalogPorts(entry);
+      const catalog = { ...ports.catalog, near: () => ok({ ...near, didYouMean: ids }) };
+      const result = await resolve(call, { ...ports, catalog }, backgroundOf());
+      return result.ok ? null : result.error;
+    };
+    const none = { ...tenant(), named: () => ok([]), at: () => ok([]), ownSecret: () => ok(null) };
+
+    it.each<[string, readonly Upstream[], Partial<IdentifiedCall>, string | null]>([
+      ['one that can be called', [own], {}, 'vendor'],
+      ['the closest that is switched on', [{ ...own, enabled: false }, own], {}, 'vendor'],
+      ['none', [], {}, null],
+      ['none that is switched on', [{ ...own, enabled: false }], {}, null],
+      ['none that the key may use', [own], { key: key({ upstreamAccess: ['ups_2'] }) }, null],
+    ])('%s', async (_, found, parts, ownUpstream) => {
+      expect(await refused(asked('vendor.models', found, parts), null, ['other.models'])).toEqual({
+        code: 'catalog.not_found',
+        didYouMean: ['other.models'],
+        ownUpstream,
+      });
+    });
+
+    it('but a near id of that vendor goes first', async () => {
+      const refusal = await refused(asked('vendor.serch', [own]), null, ['vendor.search']);
+      expect(refusal).toMatchObject({ didYouMean: ['vendor.search'], ownUpstream: null });
+    });
+
+    it('a row that nobody can call too; any other no says nothing of upstreams', async () => {
+      const call = asked(id, [own]);
+      const noRung = { ...call, tenant: { ...call.tenant, ownSecret: () => ok(null) } };
+      expect(await refused(noRung, entryOf({}), [])).toEqual({
+        code: 'catalog.no_credential',
+        alternatives: near.alternatives,
+        ownUpstream: 'vendor',
+      });
+      const gone = entryOf({ tombstone: { status: 'retired', note: 'gone', supersededBy: null } });
+      expect(await refused(asked(id, [own]), gone, [])).not.toHaveProperty('ownUpstream');
+    });
+
+    it('/catalog/call knows none', async () => {
+      const call = asked('vendor.models', [own], { surface: 'catalog' });
+      const target = { kind: 'catalog', id: 'vendor.models' } as const;
+      expect(await refused({ ...call, target }, null, [])).toMatchObject({ ownUpstream: null });
+      expect(await refused({ ...call, tenant: none, target }, entryOf({}), [])).toMatchObject({
+        code: 'catalog.no_credential',
+        ownUpstream: null,
+      });
+    });
+  });
+
   it('is no alias', async () => {
     const { asked } = await climb(withName([]), { kind: 'alias', alias: id });
     expect(asked).toEqual([]);
@@ -167,7 +239,7 @@ describe('the rungs', () => {
 
   it('that are not there leave the alternatives, cheapest first', async () => {
     const { alternatives } = near;
-    const refusal = { code: 'catalog.no_credential', alternatives };
+    const refusal = { code: 'catalog.no_credential', alternatives, ownUpstream: null };
     expect(await refusalOf({})).toEqual(refusal);
     expect(await refusalOf({ row: { platformAuth: null }, settings: ['VENDOR_KEY'] })).toEqual(
       refusal,
@@ -397,8 +469,26 @@ describe('what is refused before a rung is looked for', () => {
         alternatives: [],
       },
     ],
-    ['a path behind the id', { call: { path: '/x' } }, { code: 'catalog.path_not_allowed' }],
-    ['a slash behind the id', { call: { path: '/' } }, { code: 'catalog.path_not_allowed' }],
+    [
+      'a path behind the id',
+      { call: { path: '/x' } },
+      { code: 'catalog.path_not_allowed', parameters: [] },
+    ],
+    [
+      'a slash behind the id of a row with parameters, which are named',
+      {
+        row: {
+          path: '/users/{user}',
+          parameters: [
+            parameter('path', 'user'),
+            parameter('query', 'limit'),
+            parameter('body', 'text'),
+          ],
+        },
+        call: { path: '/' },
+      },
+      { code: 'catalog.path_not_allowed', parameters: ['user', 'limit'] },
+    ],
     [
       'another method',
       { call: { method: 'POST' } },
@@ -445,7 +535,7 @@ describe('what is refused before a rung is looked for', () => {
     const { ports, asked } = catalogPorts(null);
     const call = identified({ target: { kind: 'catalog', id: 'vendor.serch' } });
     const result = await resolve(call, ports, backgroundOf());
-    expect(result).toEqual(err({ code: 'catalog.not_found', didYouMean }));
+    expect(result).toEqual(err({ code: 'catalog.not_found', didYouMean, ownUpstream: null }));
     expect(asked).toEqual(['endpoint vendor.serch', 'near vendor.serch']);
   });
 

@@ -15,8 +15,27 @@ const otherWire = { id: 'b.search', access: 'account', guide_micros: 5 };
 
 /** The refusals of the catalog, of money and of idempotency, with the members that each must have. */
 const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[] = [
-  [{ code: 'catalog.not_found', didYouMean: ['a.b'] }, 404, { did_you_mean: ['a.b'] }],
-  [{ code: 'catalog.not_found', didYouMean: [] }, 404, { did_you_mean: [] }],
+  [
+    { code: 'catalog.not_found', didYouMean: ['a.b'], ownUpstream: null },
+    404,
+    { did_you_mean: ['a.b'], detail: 'The catalog has no such id. Did you mean a.b?' },
+  ],
+  [
+    { code: 'catalog.not_found', didYouMean: ['a.b'], ownUpstream: 'c' },
+    404,
+    {
+      did_you_mean: ['a.b', '/call/c/…'],
+      detail: 'The catalog has no such id. Did you mean a.b or /call/c/…?',
+    },
+  ],
+  [
+    { code: 'catalog.not_found', didYouMean: [], ownUpstream: null },
+    404,
+    {
+      did_you_mean: [],
+      detail: 'The catalog has no such id. GET /api/v1/catalog searches it.',
+    },
+  ],
   [
     {
       code: 'catalog.retired',
@@ -35,11 +54,36 @@ const examples: readonly (readonly [Refusal, number, Record<string, unknown>])[]
     },
   ],
   [
-    { code: 'catalog.no_credential', alternatives: [{ ...other, guideMicros: null }] },
+    {
+      code: 'catalog.no_credential',
+      alternatives: [{ ...other, guideMicros: null }],
+      ownUpstream: null,
+    },
     404,
-    { alternatives: [{ ...otherWire, guide_micros: null }] },
+    { alternatives: [{ ...otherWire, guide_micros: null }], did_you_mean: [] },
   ],
-  [{ code: 'catalog.path_not_allowed' }, 400, {}],
+  [
+    { code: 'catalog.no_credential', alternatives: [], ownUpstream: 'c' },
+    404,
+    {
+      did_you_mean: ['/call/c/…'],
+      detail:
+        'No account of this gateway serves it. Register the upstream, or store a secret named like the provider. Did you mean /call/c/…?',
+    },
+  ],
+  [
+    { code: 'catalog.path_not_allowed', parameters: [] },
+    400,
+    { parameters: [], detail: 'Call the id alone: nothing of its path is left to give.' },
+  ],
+  [
+    { code: 'catalog.path_not_allowed', parameters: ['user', 'limit'] },
+    400,
+    {
+      parameters: ['user', 'limit'],
+      detail: 'Call the id alone and give its values in the query: ?user=…&limit=….',
+    },
+  ],
   [
     { code: 'catalog.placeholder_invalid', kind: 'unsafe', name: 'id' },
     400,
