@@ -33,7 +33,8 @@ export function resolve(
     target.kind === 'name' ? call.tenant.named(target.name) : call.tenant.aliased(target.alias);
   return whenHere(looked, (found) => {
     if (!found.ok) return found;
-    const upstream = closestEnabled(found.value);
+    // The walk from the tenant to the root ends at the closest enabled one (decisions section 5).
+    const upstream = found.value.find(({ enabled }) => enabled);
     // An upstream of the caller's own is never shadowed by a catalog row of the same name.
     if (found.value.length === 0 && target.kind === 'name' && isCatalogId(target.name)) {
       const { name } = target;
@@ -41,9 +42,9 @@ export function resolve(
         resolved.ok ? resolved : withOwn(call, name, resolved.error),
       );
     }
-    if (!upstream.ok)
-      return err(upstream.error ?? { code: 'routing.not_found', surface: call.surface });
-    return withTarget(call, upstream.value, call.path, null);
+    return upstream === undefined
+      ? notEnabled(call, found.value)
+      : withTarget(call, upstream, call.path, null);
   });
 }
 
@@ -100,10 +101,12 @@ function withCatalogTarget(
   );
 }
 
-/** The walk from the tenant to the root finds the closest enabled upstream (decisions section 5). */
-function closestEnabled(found: readonly Upstream[]): Result<Upstream, Refusal | null> {
-  for (const upstream of found) if (upstream.enabled) return ok(upstream);
-  return err(found.length > 0 ? { code: 'routing.upstream_disabled' } : null);
+/** Nothing visible has the name, or all that has it is switched off, which is for those to know who may use one of it (decisions section 5). */
+function notEnabled(call: IdentifiedCall, off: readonly Upstream[]): Result<never, Refusal> {
+  const [closest] = off;
+  if (closest === undefined) return err({ code: 'routing.not_found', surface: call.surface });
+  const known = off.find((upstream) => mayUse(call.key, upstream)) ?? closest;
+  return toldOf(known, call, { code: 'routing.upstream_disabled' });
 }
 
 function resolveUrl(

@@ -85,6 +85,7 @@ describe('an upstream outside the lists of the key', () => {
     ['a pool that has not the named host', pool, scan({ targetHost: 'c.hidden.t' })],
     ['a host that is none', pool, scan({ targetHost: 'a b' })],
     ['routes that do not match', upstream({ routes: [route({ path: '/other' })] }), scan()],
+    ['that it is switched off', upstream({ enabled: false }), scan()],
   ])('is one 403 that tells nothing of it: %s', async (_, one, headers) => {
     for (const target of [
       { kind: 'name', name: 'api' },
@@ -111,6 +112,9 @@ describe('by name and alias', () => {
   it('C085 disabled everywhere visible is 503', async () => {
     const call = among([upstream({ enabled: false })]);
     expect(await refusalOf(call)).toEqual({ code: 'routing.upstream_disabled' });
+    const found = ['ups_1', 'ups_2'].map((id) => upstream({ id, enabled: false }));
+    const narrowed = among(found, { key: key({ upstreamAccess: ['ups_2'] }) });
+    expect(await refusalOf(narrowed)).toEqual({ code: 'routing.upstream_disabled' });
   });
 
   it.each(['call', 'proxy'] as const)('no such name on /%s is 404', async (surface) => {
