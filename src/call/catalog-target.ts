@@ -303,7 +303,8 @@ function upstreamOf(
     scheme,
     endpoints: [{ host, port }],
     basePath,
-    bindings: bindingsOf(provider, source),
+    // Without a credential nothing is injected, and no header of the caller's is replaced (digest A6).
+    bindings: source === null ? [] : bindingsOf(provider, source),
     headerRules: null,
     firstByteTimeoutMs: firstByteTimeoutDefaultMs,
     idleTimeoutMs: idleTimeoutDefaultMs,

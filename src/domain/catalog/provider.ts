@@ -46,7 +46,7 @@ export interface Provider {
   /** Where it used to be: deny rules are judged as if sent there. */
   readonly legacyBaseUrls: readonly BaseUrl[];
   readonly bindings: readonly ProviderBinding[];
-  /** Constant headers that every call needs (an API version). Names are lower-case. */
+  /** Constant headers that every call with a credential needs (an API version). Names are lower-case. */
   readonly requiredHeaders: readonly (readonly [name: string, value: string])[];
   /** The first one is the usual one. */
   readonly grantMethods: readonly GrantMethod[];
@@ -79,10 +79,10 @@ export function approvedBase(
   return judgeEndpoint(base, policy).ok ? ok(base) : err('base_unapproved');
 }
 
-/** The provider's bindings with one credential in them, and its constant headers. A null source gives the constants only. */
+/** The provider's bindings with one credential in them, and its constant headers. */
 export function bindingsOf(
   provider: Pick<Provider, 'bindings' | 'requiredHeaders'>,
-  source: BindingSource | null,
+  source: BindingSource,
 ): readonly Binding[] {
   const constants = provider.requiredHeaders.map(
     ([name, value]): Binding => ({
@@ -93,7 +93,6 @@ export function bindingsOf(
       source: { kind: 'constant' },
     }),
   );
-  if (source === null) return constants;
   const credentials = provider.bindings.map(
     ({ location, name, injector, format, field }): Binding => ({
       location,

@@ -417,8 +417,9 @@ describe('anonymous', () => {
     call: { request: new Request('https://gw.test/call/vendor.search', { headers }), query },
   });
 
-  it('injects no credential', async () => {
-    const call = await chosen(open);
+  it('injects nothing, the provider’s constants neither: the caller’s own headers stay', async () => {
+    const requiredHeaders = [['x-version', '3'] as const];
+    const call = await chosen({ ...open, vendor: { requiredHeaders } });
     expect([call.catalog?.tier, call.upstream.bindings]).toEqual([3, []]);
   });
 

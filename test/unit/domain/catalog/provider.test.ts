@@ -111,10 +111,6 @@ describe('bindings of a provider', () => {
     const source = { kind: 'platform_setting', setting: 'VENDOR_KEY' } as const;
     expect(bindingsOf(of, source)[0]).toMatchObject({ name: 'authorization', source });
   });
-
-  it('are the constants alone without a credential', () => {
-    expect(bindingsOf(of, null)).toEqual([constant]);
-  });
 });
 
 describe('a credential that the caller brings', () => {
