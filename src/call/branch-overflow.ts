@@ -60,6 +60,8 @@ export interface OverflowPorts extends ReservePorts {
 /** The child's end, for its row. `response` is null when the caller gets something else. */
 export interface Child {
   readonly response: Response | null;
+  /** The vendor answered through the aggregator. */
+  readonly isServed: boolean;
   /** The run failed for a reason that the vendor's own answer does not show: the caller gets the 503. */
   readonly isOut: boolean;
   readonly servedVia: string;
@@ -87,16 +89,17 @@ interface Run {
   readonly background: Background;
 }
 
-/** Why our own account does not serve a call; `isCounted`: it was placed, and so counted. */
+/** Why our own account does not serve a call; `isCounted`: it was placed, and so counted; `onShadow` gets the end of a shadow. */
 export interface Failed {
   readonly trigger: OverflowTrigger;
   readonly isCounted: boolean;
+  readonly onShadow: (shadow: Child) => void;
 }
 
 /** The child cycle; null: there is none, the caller gets what it would have got. Never throws. */
 export async function overflow(
   call: AuthorizedCall,
-  { trigger, isCounted }: Failed,
+  { trigger, isCounted, onShadow }: Failed,
   ports: OverflowPorts,
   background: Background,
 ): Promise<Child | null> {
@@ -126,7 +129,7 @@ export async function overflow(
       safely(run, () => served(run)),
     );
   // The operator pays for the look; the caller does not wait for it.
-  background(safely(run, () => shadowed(run)));
+  background(safely(run, () => shadowed(run, onShadow)));
   return null;
 }
 
@@ -287,6 +290,7 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
   return {
     ...rowOf(run, money),
     response: answer,
+    isServed: true,
     isOut: false,
     status,
     code: null,
@@ -326,15 +330,16 @@ function failed(
   else money.release(code);
   const { call, aggregator, ports } = run;
   ports.report('overflow.failed', { call_id: call.id, aggregator: aggregator.name, code });
-  return { ...rowOf(run, money), response: null, isOut, status: 502, code, costMicros: null };
+  const nothing = { response: null, isServed: false, costMicros: null };
+  return { ...rowOf(run, money), ...nothing, isOut, status: 502, code };
 }
 
 const rowOf = (
   { aggregator }: Run,
-  money: Money,
+  money: Pick<Money, 'holdId'> | null,
 ): Pick<Child, 'servedVia' | 'holdId' | 'host'> => ({
   servedVia: overflowProvider(aggregator.name),
-  holdId: money.holdId,
+  holdId: money?.holdId ?? null,
   host: new URL(aggregator.baseUrl).hostname,
 });
 
@@ -373,8 +378,8 @@ function answerOf(
   return new Response(isEmpty ? null : body, { status, headers });
 }
 
-/** What an aggregator would have answered, for the operator's log. */
-async function shadowed(run: Run): Promise<null> {
+/** What an aggregator would have answered, for the operator's log and a row: the call went through somebody else's hands. */
+async function shadowed(run: Run, onShadow: Failed['onShadow']): Promise<null> {
   const { call, catalog, aggregator, estimateMicros, ports, background } = run;
   const { budgets } = ports.overflow;
   const id = `${call.id}:shadow`;
@@ -392,5 +397,9 @@ async function shadowed(run: Run): Promise<null> {
     shape: outcome.kind === 'served' ? shapeOf(outcome.body) : null,
     cost_micros: outcome.kind === 'pending' ? null : outcome.costMicros,
   });
+  const isServed = outcome.kind === 'served';
+  const status = isServed ? outcome.status : 502;
+  const nobodys = { response: null, isOut: false, code: 'overflow.shadow', costMicros: null };
+  onShadow({ ...rowOf(run, null), ...nobodys, isServed, status });
   return null;
 }

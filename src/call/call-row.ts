@@ -75,10 +75,10 @@ const copying = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 export const servedElsewhere = (row: CallRow, child: Child): CallRow => ({
   ...row,
   host: child.host,
-  outcome: child.response === null ? 'failed' : 'answered',
+  outcome: child.isServed ? 'answered' : 'failed',
   status: child.status,
   code: child.code,
-  blame: child.response === null ? 'upstream' : null,
+  blame: child.isServed ? null : 'upstream',
   evidence: null,
   costMicros: child.costMicros,
   holdId: child.holdId,

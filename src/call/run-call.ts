@@ -230,7 +230,8 @@ class CallLife {
   /** The child cycle of this call; one that was placed was counted. */
   #overflow(call: AuthorizedCall, trigger: OverflowTrigger): Promise<Child | null> {
     const isCounted = this.#money !== null;
-    return overflow(call, { trigger, isCounted }, this.#services, this.#background);
+    const onShadow = (shadow: Child): void => this.#pushChild(shadow);
+    return overflow(call, { trigger, isCounted, onShadow }, this.#services, this.#background);
   }
 
   /** Our "no" when an aggregator that was asked did not serve the call either: that run has a row. */

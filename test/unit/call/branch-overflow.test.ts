@@ -2,7 +2,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import { holdRenewMs } from '../../../src/base/limits-money';
 import { ok } from '../../../src/base/result';
-import { type Overflow, type OverflowPorts, overflow } from '../../../src/call/branch-overflow';
+import {
+  type Child,
+  type Overflow,
+  type OverflowPorts,
+  overflow,
+} from '../../../src/call/branch-overflow';
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';
 import type { OverflowTrigger } from '../../../src/domain/overflow/child';
 import type { OverflowRoute } from '../../../src/domain/overflow/routes';
@@ -97,9 +102,11 @@ async function run(setting: Setting = {}) {
   const background = backgroundOf();
   const trigger = setting.trigger ?? broke;
   const isCounted = trigger.kind !== 'skip_direct';
-  const child = await overflow(call, { trigger, isCounted }, ports, background);
+  const shadows: Child[] = [];
+  const onShadow = (shadow: Child): void => void shadows.push(shadow);
+  const child = await overflow(call, { trigger, isCounted, onShadow }, ports, background);
   await Promise.all(background.work);
-  return { child, asked, reports, desk, ends: desk.ends };
+  return { child, shadows, asked, reports, desk, ends: desk.ends };
 }
 
 describe('a run that is served', () => {
@@ -399,5 +406,11 @@ describe('a shadow', () => {
     expect(reports).toMatchObject([
       ['overflow.shadow', { outcome: 'served', status: 200, cost_micros: 80 }],
     ]);
+  });
+
+  it('that the budget has no room for has no row: nothing was sent', async () => {
+    const shadow = { overflow: { mode: 'shadow' } } as const;
+    const { shadows, asked } = await run({ reserve: 'refused', ...shadow });
+    expect([shadows, asked]).toEqual([[], ['reserve orthogonal 90']]);
   });
 });

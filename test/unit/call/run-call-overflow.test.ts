@@ -28,6 +28,7 @@ async function around(
   query = '',
   headers: Record<string, string> = {},
   [status, body]: readonly [number, string] = [200, served],
+  parts: Partial<Overflow> = {},
 ) {
   const runs: EnvelopeRequest[] = [];
   const overflow: Overflow = {
@@ -41,6 +42,7 @@ async function around(
       runs.push(request);
       return { status, bytes: new TextEncoder().encode(body) };
     },
+    ...parts,
   };
   const desk = new NotedDesk();
   const { answer, asked, rows, reports, background } = play(
@@ -94,6 +96,43 @@ it.each<[string, World]>([
   expect(runs.map(({ body }) => body)).toEqual([
     '{"api":"vendor","path":"/v1/search","query":{"q":"1"}}',
   ]);
+});
+
+describe('a shadow', () => {
+  const shadow: Partial<Overflow> = { mode: 'shadow' };
+
+  it.each<[string, World, number]>([
+    ['that our account failed', {}, 402],
+    ['whose account is known to be out', { capacity: out() }, 503],
+  ])(
+    'of a call %s has a row beside the call’s own, which nobody pays for',
+    async (_, world, status) => {
+      const { got, rows, desk } = await around(world, '', {}, [200, served], shadow);
+      expect([got.status, told(desk).filter(([kind]) => kind === 'settle')]).toEqual([status, []]);
+      const [own, beside] = rows;
+      expect(own).toMatchObject({ status, servedVia: null });
+      expect(beside).toMatchObject({
+        id: `${own?.id}:overflow`,
+        outcome: 'answered',
+        status: 200,
+        code: 'overflow.shadow',
+        blame: null,
+        costMicros: null,
+        holdId: null,
+        servedVia: 'overflow:orthogonal',
+      });
+    },
+  );
+
+  it('that the aggregator failed has one that says so', async () => {
+    const { rows } = await around({}, '', {}, [500, 'no'], shadow);
+    expect(rows[1]).toMatchObject({
+      outcome: 'failed',
+      status: 502,
+      code: 'overflow.shadow',
+      costMicros: null,
+    });
+  });
 });
 
 describe('the vendor’s own charge in an answer that an aggregator relayed', () => {
