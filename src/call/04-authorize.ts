@@ -14,7 +14,7 @@ import {
   type JudgedBody,
   readBody,
 } from '../domain/catalog/input-contract';
-import { judgesBody, platformFault } from '../domain/catalog/platform-request';
+import { fixedQueryFault, judgesBody, platformFault } from '../domain/catalog/platform-request';
 import { callMethods, type DenyRule } from '../domain/catalog/upstream';
 import { pricedBy } from '../domain/pricing/price-reads';
 import type { Refusal } from '../domain/refusal';
@@ -92,7 +92,10 @@ function withinContract(
     const input = { query: callersQuery, body: body.value };
     const fault =
       contractFault(endpoint, input) ??
-      (isOurs ? platformFault(endpoint.platformRequest, input) : null);
+      (isOurs
+        ? (fixedQueryFault(endpoint.query, callersQuery) ??
+          platformFault(endpoint.platformRequest, input))
+        : null);
     if (fault !== null) return err({ code: 'catalog.parameter_invalid', fault });
     const json = body.value.kind === 'json' ? body.value.value : undefined;
     return ok(grow(call, { authorized: true as const, sentBytes, json }));

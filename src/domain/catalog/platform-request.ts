@@ -1,6 +1,6 @@
 /**
- * Platform requests: the bounds of what a call may cost the operator's account (digest A6), tier 4 only: `platform_request` and
- * `ceiling_param`. Promises: as `input-contract.ts`: a call passes or is refused, a fault never repeats a value; a ceiling is exact.
+ * Platform requests: the bounds of what a call may cost the operator's account (digest A6), tier 4 only: `platform_request`, the row's own
+ * query and `ceiling_param`. Promises: as `input-contract.ts`: a call passes or is refused, a fault never repeats a value; a ceiling is exact.
  * Must never: be held against a caller's own credential: that account is the vendor's to bound. Pure.
  * Called where the platform account is offered, before the hold.
  */
@@ -8,6 +8,7 @@ import { hasAlike, isAlike } from '../relay/alike';
 import {
   encodeQueryPart,
   queryPairs,
+  queryPairValue,
   type RawQuery,
   type ReadPair,
   readPair,
@@ -39,6 +40,25 @@ export function platformFault(
   for (const rule of rules) {
     const fault = faultOf(rule, (at) => foundAt({ in: rule.in, at }, query, body));
     if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/**
+ * The row's own query stands for its price: a caller's pair of such a name may only say the same, since a vendor may read it in the other's
+ * place. Tier 4 only.
+ */
+export function fixedQueryFault(own: RawQuery, callers: RawQuery): InputFault | null {
+  const fixed = queryPairs(own);
+  if (fixed.length === 0) return null;
+  const given = queryPairs(callers);
+  for (const { name, raw } of fixed) {
+    const { value, isAmbiguous } = readPair(given, name);
+    if (isAmbiguous) return { kind: 'repeated', in: 'query', names: [name] };
+    const same = fixed.filter((pair) => pair.name === name).map((pair) => queryPairValue(pair.raw));
+    const expected = { type: 'exactly', value: queryPairValue(raw) } as const;
+    if (value !== undefined && !same.includes(value))
+      return { kind: 'value', in: 'query', name, expected };
   }
   return null;
 }

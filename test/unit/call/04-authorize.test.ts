@@ -208,6 +208,34 @@ describe('the contract of a row', () => {
     expect((await authorize(resolved({ catalog, query: null }))).ok).toBe(true);
   });
 
+  const fixed = { query: 'depth=basic&f=a&f=b' };
+  const exactly = (name: string, value: string) =>
+    ruleOf({ kind: 'value', in: 'query', name, expected: { type: 'exactly', value } });
+  const twice = (name: string) => ruleOf({ kind: 'repeated', in: 'query', names: [name] });
+
+  it.each<[string, Refusal | null]>([
+    ['q=1', null],
+    ['depth=basic&q=1', null],
+    ['%64epth=basic', null],
+    ['f=b', null],
+    ['depth=deep', exactly('depth', 'basic')],
+    ['d%65pth=deep', exactly('depth', 'basic')],
+    ['f=c', exactly('f', 'a')],
+    ['Depth=deep', twice('depth')],
+    ['depth=basic&depth=deep', twice('depth')],
+    ['q=1;depth=deep', twice('depth')],
+  ])(
+    'the row’s own query is fixed on the platform account: a vendor may read the other pair: %s',
+    async (query, refusal) => {
+      const result = await authorize(ofRow(fixed, { tier: 4, query }));
+      expect(result).toEqual(
+        refusal === null ? expect.objectContaining({ ok: true }) : err(refusal),
+      );
+      for (const tier of [1, 2, 3] as const)
+        expect((await authorize(ofRow(fixed, { tier, query }))).ok).toBe(true);
+    },
+  );
+
   it.each(everyTier)('a platform bound holds on tier 4 only: tier %i', async (tier) => {
     const result = await authorize(ofRow(bounded, { tier, query: 'n=6' }));
     expect(result).toMatchObject(
