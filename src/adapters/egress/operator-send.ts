@@ -1,10 +1,11 @@
 /**
  * Operator send: one request on the operator's behalf that is nobody's call. Promises: the address is judged as the road judges one,
- * redirects are not followed, no edge cache. Must never: read the answer. Called by `balance-collector.ts` and `job-client.ts`.
+ * redirects are not followed, no edge cache, and the vendor sees the client that it sees behind a call on the operator's account. Must never: read the answer. Called by `balance-collector.ts` and `job-client.ts`.
  */
 import type { EgressPolicy } from '../../domain/egress/allowance';
 import type { TargetUrl } from '../../domain/egress/target-url';
 import type { ReadyRequest } from '../../domain/overflow/test-call';
+import { platformUserAgent } from '../../http/header-names';
 import type { Background } from '../../ports/config';
 import type { EgressGuard } from '../../ports/egress';
 import type { DeskTime } from '../../ports/ledger';
@@ -34,10 +35,18 @@ export async function operatorSend(
   if (!may.ok) return null;
   return send(url, {
     method,
-    headers: headers.map(([name, value]): [string, string] => [name, value]),
+    headers: namedHeaders(headers),
     body,
     signal,
     redirect: 'manual',
     cf: { cacheTtl: -1 },
   });
+}
+
+/** Rules of vendors' edges refuse a client without a name (seed 000, platform tier). */
+function namedHeaders(headers: ReadyRequest['headers']): Headers {
+  const named = new Headers();
+  for (const [name, value] of headers) named.append(name, value);
+  named.set('user-agent', platformUserAgent);
+  return named;
 }

@@ -51,7 +51,9 @@ describe('a balance', () => {
     expect(await collect()).toMatchObject({ ok: true, value: { remaining: 5 } });
     const [{ url, init } = { url: '', init: {} }] = sent;
     expect(url).toBe('https://api.vendor.example/v1/credits');
-    expect(new Headers(init.headers).get('authorization')).toBe('Bearer the-key');
+    const headers = new Headers(init.headers);
+    expect(headers.get('authorization')).toBe('Bearer the-key');
+    expect(headers.get('user-agent')).toBe('weir');
     expect(init).toMatchObject({ method: 'GET', redirect: 'manual', cf: { cacheTtl: -1 } });
     expect(timers).toEqual([]);
   });

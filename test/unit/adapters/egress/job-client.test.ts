@@ -58,6 +58,24 @@ describe('a request', () => {
     expect(timers).toEqual([]);
   });
 
+  it('names us as a call on the operator’s account does: vendors’ edges refuse a client without a name', async () => {
+    const { ask, sent } = world(async () => new Response('ok'));
+    await ask();
+    await ask({
+      ...request(),
+      headers: [
+        ['user-agent', 'other'],
+        ['x-key', 'k'],
+      ],
+    });
+    const lines = sent.map(([, { headers }]) => [...new Headers(headers)]);
+    const ours = [
+      ['user-agent', 'weir'],
+      ['x-key', 'k'],
+    ];
+    expect(lines).toEqual([ours, ours]);
+  });
+
   it.each([
     'http://api.monid.ai/v1/run',
     'https://10.0.0.1/run',
