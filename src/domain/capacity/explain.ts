@@ -4,7 +4,6 @@
  * Pure. Called by `control-plane/capacity.ts`.
  */
 import { probeIntervalMs, strikeWindowMs } from '../../base/limits-capacity';
-import { readingId } from './breaker';
 import type { CapacityState, CapacityView, ProbeState } from './operations';
 import { type Out, standingOf } from './standing';
 
@@ -138,7 +137,7 @@ function causeOf({ locks, reading }: CapacityState, out: Out): Cause | null {
   const { account, kind } = out;
   const lock = locks.find(({ id }) => id === out.lockId);
   if (lock !== undefined) return { ...lock, kind, account, lockId: lock.id };
-  if (reading === null || readingId(reading) !== out.lockId) return null;
+  if (reading === null) return null;
   return {
     kind,
     account,
@@ -187,12 +186,10 @@ function sinceText({ kind, account, key, sinceMs, firstStrikeAtMs }: Cause): str
   return `Refused since ${since}: the vendor said at ${at(firstStrikeAtMs ?? 0)} and again at ${since} that account ${account} ${what} (lock ${key}).`;
 }
 
-function endText({ kind, untilMs, isStated }: Cause): string {
+function endText({ untilMs, isStated }: Cause): string {
   if (untilMs === null) return 'It lasts until a sweep reads something else.';
   if (isStated) return `It ends at ${at(untilMs)}, as the vendor said.`;
-  return kind === 'reading'
-    ? `It ends at ${at(untilMs)}.`
-    : `It ends at ${at(untilMs)}: a guess, the vendor named no time.`;
+  return `It ends at ${at(untilMs)}: a guess, the vendor named no time.`;
 }
 
 function probeText({ nowMs }: CapacityState, { probe, nextProbeAtMs }: Cause): string {

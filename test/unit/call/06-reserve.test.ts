@@ -20,6 +20,7 @@ import {
   scan,
   startMs,
   tenant,
+  token,
   upstream,
 } from './calls';
 import { capacityPorts, locked, NotedCapacity } from './capacity-ports';
@@ -225,9 +226,17 @@ describe('a price', () => {
     expect((await run(onPlatform(models, unknown))).desk.places[0]?.[2]).toBe(500);
   });
 
-  it('of a body-less call has no size to wonder about', async () => {
-    const { desk } = await run(onPlatform({ cost: chatCost }, { json: { model: 'tiny' } }));
-    expect(desk.places.length).toBe(1);
+  it.each([
+    ['of a body-less call has no size to wonder about', {}, 0],
+    ['of a body that is relayed unread is that of its declared length', { declaredBytes: 30 }, 10],
+  ])('%s', async (_, parts, inputs) => {
+    const json = { model: 'tiny', max_tokens: 1 };
+    const request = new Request('https://gw.test/x', {
+      method: 'POST',
+      body: inputs > 0 ? 'x' : null,
+    });
+    const { desk } = await run(onPlatform({ cost: chatCost }, { json, request, ...parts }));
+    expect(desk.places[0]?.[2]).toBe(Math.ceil(inputs * 0.15 + 0.6));
   });
 
   it('that a settlement reserves by itself is that', async () => {
@@ -293,6 +302,11 @@ describe('the claim of a keyed call', () => {
       ...post('https://other.test/call/vendor.search?q=1'),
     });
     expect(again?.[3]).toBe(prints[0]);
+  });
+
+  it('does not depend on where the Weir key stands: a repeat may show it in the query', async () => {
+    const query = { ...post(`${url}&key=${token}`), catalog: post(url).catalog };
+    expect((await claimed(query))?.[3]).toBe((await claimed({}))?.[3]);
   });
 
   it.each<[string, string, Refusal]>([

@@ -55,7 +55,7 @@ describe('further accounts that no call can use', () => {
     [
       'of one whose own account has no credential',
       [vendor({ accounts: [{ label: 'main', setting: 'OTHER_KEY' }] })],
-      both,
+      new Map([...own, ['vendor/b/OTHER_KEY', 'b'], ['vendor/c/OTHER_KEY', 'c']]),
       ['vendor/b', 'vendor/c'],
     ],
     [
@@ -77,8 +77,9 @@ describe('a balance call', () => {
       url = 'https://api.vendor.example/v1/credits',
       method = 'GET' as 'GET' | 'POST',
       key = credential,
+      httpsOnly = true,
     } = {},
-  ) => collectRequest(account(parts), { url, method, credential: key }, policy);
+  ) => collectRequest(account(parts), { url, method, credential: key }, { ...policy, httpsOnly });
 
   it('carries the credential as every call of the provider does, and its constant headers', () => {
     expect(request()).toMatchObject({
@@ -110,7 +111,14 @@ describe('a balance call', () => {
       value: { url: 'https://api.vendor.example/v1/credits?a=1&key=k%26y' },
     });
     expect(request(at('json'), { method: 'POST', key: 'k"y' })).toMatchObject({
-      value: { body: '{"key":"k\\"y"}' },
+      value: {
+        body: '{"key":"k\\"y"}',
+        headers: expect.arrayContaining([['content-type', 'application/json']]),
+      },
+    });
+    const bare = 'https://api.vendor.example?a=1';
+    expect(request(at('query'), { url: bare })).toMatchObject({
+      value: { url: 'https://api.vendor.example?a=1&key=the-key' },
     });
     expect(request(at('json'))).toEqual({ ok: false, error: 'credential_unusable' });
   });
@@ -123,6 +131,19 @@ describe('a balance call', () => {
     ['no URL', 'credits'],
   ])('never sends it to %s', (_, url) => {
     expect(request({}, { url })).toEqual({ ok: false, error: 'address_refused' });
+  });
+
+  it('never sends it in the clear where http may leave and the base URL is https', () => {
+    const url = 'http://api.vendor.example:443/v1/credits';
+    const refused = { ok: false, error: 'address_refused' };
+    expect(request({}, { url, httpsOnly: false })).toEqual(refused);
+  });
+
+  it('may go to any of the base URLs', () => {
+    const other = { scheme: 'https', host: 'eu.vendor.example', port: 443, basePath: '' } as const;
+    const baseUrls = [...vendor().baseUrls, other];
+    const url = 'https://eu.vendor.example/credits';
+    expect(request({ baseUrls }, { url })).toMatchObject({ value: { url } });
   });
 
   it.each([
@@ -186,6 +207,9 @@ describe('an answer', () => {
     ['null', {}, { left: null }],
     ['a word', {}, { left: 'many' }],
     ['no finite number', {}, { left: '1e999' }],
+    // What JSON.parse makes of a bare 1e999.
+    ['a number beyond all numbers', {}, { left: Number.POSITIVE_INFINITY }],
+    ['a text of more digits than a number keeps', {}, { left: '1234567890123456' }],
     ['an empty text', {}, { left: '' }],
     ['a truth', {}, { left: true }],
     ['a list', {}, [1]],
@@ -210,6 +234,7 @@ describe('an answer', () => {
       value: { note: withheldNote },
     });
     expect(of(parts, { left: 1, plan: 7 })).toMatchObject({ value: { note: '7' } });
+    expect(of(parts, { left: 1, plan: true })).toMatchObject({ value: { note: 'true' } });
   });
 });
 
@@ -217,6 +242,9 @@ describe('a time', () => {
   it.each<[unknown, number | null]>([
     [1_900_000_000, 1_900_000_000_000],
     [1_900_000_000_000, 1_900_000_000_000],
+    // The last seconds, the first milliseconds.
+    [99_999_999_999, 99_999_999_999_000],
+    [100_000_000_000, 100_000_000_000],
     ['1900000000', 1_900_000_000_000],
     [1_900_000_000.5, 1_900_000_000_500],
     ['2030-01-01T00:00:00Z', Date.UTC(2030, 0, 1)],

@@ -24,6 +24,9 @@ const strike = (parts: Partial<StrikeOp> = {}): StrikeOp => ({
   ...parts,
 });
 
+/** Whose state it is. */
+const breakers = new WeakMap<CapacityState, Breaker>();
+
 /** A real breaker, what is done to it, and its state then. */
 function stateAfter(
   nowMs: number,
@@ -35,7 +38,9 @@ function stateAfter(
     n += 1;
     breaker.strike(strike({ id: `call_${n}`, ...parts }), atMs);
   });
-  return breaker.state(nowMs, []);
+  const state = breaker.state(nowMs, []);
+  breakers.set(state, breaker);
+  return state;
 }
 
 const asked = (parts: Partial<ExplainQuestion> = {}): ExplainQuestion => ({
@@ -55,6 +60,10 @@ const locked = stateAfter(startMs + 30_000, (_, strikeAt) => {
   strikeAt(startMs);
   strikeAt(startMs + 20_000);
 });
+const due = stateAfter(startMs + 20_000 + probeIntervalMs, (_, strikeAt) => {
+  strikeAt(startMs);
+  strikeAt(startMs + 20_000);
+});
 const quotaLocked = stateAfter(startMs + 30_000, (_, strikeAt) => {
   strikeAt(startMs, { kind: 'quota', resetsInMs: 2 * hourMs });
   strikeAt(startMs + 20_000, { kind: 'quota', resetsInMs: 2 * hourMs });
@@ -65,6 +74,19 @@ const exhausted = stateAfter(startMs + 60_000, (breaker) =>
 const old = stateAfter(startMs + 7 * hourMs, (breaker) =>
   breaker.observe({ observedAtMs: startMs, ...empty }, startMs),
 );
+const full = stateAfter(startMs + 60_000, (breaker) =>
+  breaker.observe({ observedAtMs: startMs, state: 'ok', resetsAtMs: null }, startMs),
+);
+const emptyUntil = {
+  observedAtMs: startMs,
+  state: 'exhausted',
+  resetsAtMs: startMs + hourMs,
+} as const;
+const exhaustedUntil = stateAfter(startMs + 60_000, (breaker) =>
+  breaker.observe(emptyUntil, startMs),
+);
+const mark = { id: 'm', key: 'hunter', reason: 'vendor_dry', forMs: 900_000 };
+const marked = stateAfter(startMs + 60_000, (breaker) => breaker.mark(mark, startMs));
 
 describe('the state in one word', () => {
   it.each([
@@ -76,18 +98,14 @@ describe('the state in one word', () => {
     ['exhausted', exhausted, true],
     ['stale', old, true],
     ['open', old, false],
+    ['open', full, true],
   ] as const)('is %s', (word, state, isRead) => {
     expect(overallOf(state, isRead)).toBe(word);
   });
 
   it('is no longer exhausted once the vendor’s reset has passed', () => {
     const at = (nowMs: number) =>
-      stateAfter(nowMs, (breaker) =>
-        breaker.observe(
-          { observedAtMs: startMs, state: 'exhausted', resetsAtMs: startMs + hourMs },
-          startMs,
-        ),
-      );
+      stateAfter(nowMs, (breaker) => breaker.observe(emptyUntil, startMs));
     expect([
       overallOf(at(startMs + hourMs - 1), true),
       overallOf(at(startMs + hourMs), true),
@@ -123,6 +141,12 @@ describe('a call that is not refused', () => {
       'vendor.search: not refused. Calls go out on primary. A free endpoint is not refused for an empty balance.',
     ],
     [
+      'it is free, and the balance is not empty',
+      full,
+      asked({ spendsBalance: false }),
+      'vendor.search: not refused. Calls go out on primary.',
+    ],
+    [
       'the reading is old',
       old,
       asked({ endpointId: null }),
@@ -134,6 +158,19 @@ describe('a call that is not refused', () => {
       open: [question.accounts.length === 2 ? 'backup' : 'primary'],
       summary,
     });
+  });
+
+  it('names ten of the other locks and three of the strikes, however many there are', () => {
+    const many = stateAfter(startMs + 30_000, (_, strikeAt) => {
+      for (let n = 0; n < 11; n += 1)
+        for (const atMs of [startMs, startMs + 20_000])
+          strikeAt(atMs, { kind: 'quota', endpointId: `vendor.locked${n}` });
+      for (let n = 0; n < 4; n += 1)
+        strikeAt(startMs, { kind: 'quota', endpointId: `vendor.struck${n}` });
+    });
+    const { summary } = explain(many, asked());
+    expect(summary.match(/vendor\.locked\d+/g)).toHaveLength(10);
+    expect(summary.match(/One quota strike on/g)).toHaveLength(3);
   });
 
   it('its probe has lifted the reading', () => {
@@ -190,6 +227,12 @@ describe('a call that is refused', () => {
     expect(summary).toContain('It ends at 2030-01-01 02:00:20Z, as the vendor said.');
   });
 
+  it('for a reading whose end the vendor named', () => {
+    const { cause, summary } = explain(exhaustedUntil, asked());
+    expect(cause).toMatchObject({ untilMs: startMs + hourMs, isStated: true });
+    expect(summary).toContain('It ends at 2030-01-01 01:00:00Z, as the vendor said.');
+  });
+
   it('while a probe is out', () => {
     const probing = stateAfter(startMs + 90_000, (breaker, strikeAt) => {
       strikeAt(startMs);
@@ -207,11 +250,7 @@ describe('a call that is refused', () => {
     );
   });
 
-  it('when a probe is due', () => {
-    const due = stateAfter(startMs + 200_000, (_, strikeAt) => {
-      strikeAt(startMs);
-      strikeAt(startMs + 20_000);
-    });
+  it('from the moment on that a probe is due', () => {
     expect(explain(due, asked()).summary).toContain('The next call goes through as the probe');
   });
 
@@ -249,9 +288,10 @@ describe('a call that is refused', () => {
     const marked = stateAfter(startMs, (breaker) =>
       breaker.mark({ id: 'm', key, reason, forMs: 900_000 }, startMs),
     );
-    const { cause, summary } = explain(marked, asked({ endpointId: 'hunter' }));
+    const { cause, open, summary } = explain(marked, asked({ endpointId: 'hunter' }));
     expect(overallOf(marked, false)).toBe(key === '' ? 'locked' : 'open');
-    expect([cause?.kind, cause?.untilMs]).toEqual(['mark', startMs + 900_000]);
+    expect(cause).toMatchObject({ kind: 'mark', untilMs: startMs + 900_000, isStated: false });
+    expect(open).toEqual([]);
     expect(summary).toBe(`Refused until 2030-01-01 00:15:00Z: ${text}. No probe goes through.`);
     expect(explain(marked, asked({ endpointId: 'apollo' })).cause === null).toBe(key !== '');
   });
@@ -264,19 +304,11 @@ describe('the view of a state', () => {
     ['locked', locked],
     ['quota', quotaLocked],
     ['exhausted', exhausted],
+    ['due', due],
+    ['exhausted until', exhaustedUntil],
+    ['marked', marked],
     ['old', old],
-  ])('is what an isolate would be given: %s', (name, state) => {
-    const breaker = new Breaker('vendor', []);
-    if (name === 'struck' || name === 'locked') breaker.strike(strike(), startMs);
-    if (name === 'locked') breaker.strike(strike({ id: 'call_2' }), startMs + 20_000);
-    if (name === 'quota')
-      for (const [id, atMs] of [
-        ['call_1', startMs],
-        ['call_2', startMs + 20_000],
-      ] as const)
-        breaker.strike(strike({ id, kind: 'quota', resetsInMs: 2 * hourMs }), atMs);
-    if (name === 'exhausted' || name === 'old')
-      breaker.observe({ observedAtMs: startMs, ...empty }, startMs);
-    expect(viewOf(state)).toEqual(breaker.view(state.nowMs));
+  ])('is what an isolate would be given: %s', (_, state) => {
+    expect(viewOf(state)).toEqual(breakers.get(state)?.view(state.nowMs));
   });
 });
