@@ -84,7 +84,11 @@ function settleMetered(
   return whenOk(read, (bytes) => {
     const { terms } = money;
     if (terms !== null && isSuccess)
-      return submitted(call, money, { terms, bytes: isJson ? bytes : null, header });
+      return submitted(grow(call, { bytes }), money, {
+        terms,
+        json: isJson ? bytes : null,
+        header,
+      });
     // Read for a key or not: the same answer costs the same.
     const usage = bytes === null || !isJson ? null : usageIn(bytes, money, header);
     if (isKeyed && isUnseenAnswer(status)) money.unseen();
@@ -105,7 +109,7 @@ const jsonType = /^application\/(?:[\w.+-]+\+)?json\b/i;
 interface Submitted {
   readonly terms: TaskTerms;
   /** The answer's JSON; `null`: it is none. */
-  readonly bytes: Uint8Array | null;
+  readonly json: Uint8Array | null;
   readonly header: TaskAnswer['header'];
 }
 
@@ -113,20 +117,19 @@ interface Submitted {
 async function submitted(
   call: AnsweredCall,
   money: Money,
-  { terms, bytes, header }: Submitted,
+  { terms, json, header }: Submitted,
 ): Promise<Result<SettledCall, Refusal>> {
-  const plain = bytes === null ? null : plainBytes(bytes, header);
+  const plain = json === null ? null : plainBytes(json, header);
   const answer: TaskAnswer = { status: call.status, header, bytes: plain };
   const made = submissionOf(terms, answer, money.heldMicros);
-  const read = { bytes: bytes ?? call.bytes, tap: null } as const;
   if (made.kind === 'started') {
     const account = call.account ?? primaryAccount;
     const isOpen = await money.defer({ taskId: made.taskId, account });
     const taskState: TaskState = isOpen ? 'pending' : 'released';
-    return ok(grow(call, { ...read, costMicros: money.costMicros, taskState }));
+    return ok(grow(call, { tap: null, costMicros: money.costMicros, taskState }));
   }
   money.settle(made.charge, true);
-  return ok(grow(call, { ...read, costMicros: money.costMicros, taskState: null }));
+  return ok(grow(call, { tap: null, costMicros: money.costMicros, taskState: null }));
 }
 
 interface TaskWork {
@@ -149,7 +152,7 @@ async function settleTask(
   const says = isSuccess && answer.body !== null && jsonType.test(header('content-type') ?? '');
   if (task.state !== 'pending' || !says)
     return ok(grow(call, { tap: null, costMicros: null, taskState: task.state }));
-  const bytes = call.bytes === null ? await wholeBody(call, hold) : ok(call.bytes);
+  const bytes = await wholeBody(call, hold);
   if (!bytes.ok) return bytes;
   const plain = bytes.value === null ? null : plainBytes(bytes.value, header);
   const end = endOfTask(task, { status, header, bytes: plain });

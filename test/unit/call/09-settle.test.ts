@@ -226,6 +226,16 @@ describe('an answer whose length was promised', () => {
   });
 });
 
+it('an answer that was read before is not read again', async () => {
+  const { money, desk } = heldMoney(byUsage);
+  opened.push(money);
+  const answer = new Response('{}', { ...json, status: 429 });
+  const bytes = await answer.bytes();
+  const call = answered({ answer, money, bytes });
+  const result = await settle(call, unheld, { desk, tasks: new NotedTasks() }, backgroundOf());
+  expect(result).toMatchObject({ ok: true, value: { bytes } });
+});
+
 it('an error that breaks while it is read costs nothing, whoever left', async () => {
   const { desk, money } = await run(brokenBody('{"er'), { ...json, status: 500 }, byUsage);
   money.sent();
@@ -289,6 +299,36 @@ describe('an event stream', () => {
     expect(desk.last).toEqual([['settle', 'hld_1', 44, true]]);
   });
 
+  it.each(['Text/Event-Stream', 'text/event-stream;charset=utf-8'])(
+    'of type %s is one',
+    async (type) => {
+      const init = { headers: { 'content-type': type } };
+      expect((await settledCall('data: {}\n\n', init, byUsage)).call.tap).not.toBeNull();
+    },
+  );
+
+  it('without a body ends at its headers: nobody would ever see it end', async () => {
+    const { call, money } = await settledCall(null, sse, byUsage);
+    expect([call.tap, call.costMicros, money.isClosed]).toEqual([null, 30, true]);
+  });
+
+  it('that is coded all the same is decoded for its price', async () => {
+    const plain = new Blob(['data: {"usage":{"out":44}}\n\n']).stream();
+    const coded = await new Response(plain.pipeThrough(new CompressionStream('gzip'))).bytes();
+    const init = { headers: { ...sse.headers, 'content-encoding': 'gzip' } };
+    const { call } = await settledCall('', init, byUsage);
+    call.tap?.push(coded);
+    call.tap?.end();
+    expect(call.tap?.usage().seen.get('out')).toEqual(wholeDecimal(44));
+  });
+
+  it('in the coding identity says its usage as it passes', async () => {
+    const init = { headers: { ...sse.headers, 'content-encoding': 'identity' } };
+    const { call } = await settledCall('', init, byUsage);
+    call.tap?.push(new TextEncoder().encode('data: {"usage":{"out":44}}\n\n'));
+    expect(call.tap?.usage().seen.get('out')).toEqual(wholeDecimal(44));
+  });
+
   it('that nobody reads ends at its headers', async () => {
     const { call } = await settledCall('data: {}\n\n', sse, byCall);
     expect([call.tap, call.costMicros, call.answer.bodyUsed]).toEqual([null, 70, false]);
@@ -323,10 +363,10 @@ describe('a keyed call', () => {
     expect(result).toMatchObject({ error: { code: 'response_buffer_limit' } });
   });
 
-  it('frees its key on any other answer, unread', async () => {
-    const { call, desk } = await settledCall('no', { status: 404 }, { ...byCall, ...keyed });
+  it.each([300, 404])('frees its key on any other answer (%i), unread', async (status) => {
+    const { call, desk } = await settledCall('no', { status }, { ...byCall, ...keyed });
     expect([call.bytes, call.answer.bodyUsed]).toEqual([null, false]);
-    expect(desk.last.map(([op]) => op)).toEqual(['release', 'free']);
+    expect(desk.last.at(-1)?.[0]).toBe('free');
   });
 
   it.each([520, 522, 524])(

@@ -5,9 +5,19 @@ import { reserve } from '../../../src/call/06-reserve';
 import { settle } from '../../../src/call/09-settle';
 import type { Money } from '../../../src/call/money';
 import { cost, pending, price, rule, settlement } from '../domain/tasks/rows';
-import { account, answered, authorized, backgroundOf, catalogCall, entryOf, key } from './calls';
+import {
+  account,
+  answered,
+  authorized,
+  backgroundOf,
+  brokenBody,
+  catalogCall,
+  entryOf,
+  key,
+} from './calls';
 import { capacityPorts, locked, NotedCapacity } from './capacity-ports';
 import { moneyOf, NotedDesk, NotedTasks } from './desk';
+import { answering, bought, json, keyed, rowOf, told } from './paid-calls';
 
 const submitRow = entryOf({ cost, settlement, task: rule }).endpoint;
 
@@ -133,18 +143,18 @@ describe('the money of a submission', () => {
     expect(money.readsAnswers).toBe(true);
   });
 
-  async function submit(answer: NotedTasks['answer'], recordId: string | null = null) {
+  async function submit(
+    ledgersAnswer: NotedTasks['answer'],
+    recordId: string | null = null,
+    answer = Response.json({ id: 'job-1' }),
+  ) {
     const tasks = new NotedTasks();
-    tasks.answer = answer;
+    tasks.answer = ledgersAnswer;
     const held = moneyOf({ endpoint: submitRow, price, tasks, recordId });
     opened.push(held.money);
     held.money.sent();
     const hold = { cancel: null, arm: () => undefined, armLater: () => undefined };
-    const call = answered({
-      answer: Response.json({ id: 'job-1' }),
-      money: held.money,
-      account: 'b',
-    });
+    const call = answered({ answer, money: held.money, account: 'b' });
     const result = await settle(call, hold, { desk: held.desk, tasks }, backgroundOf());
     return { ...held, tasks, result };
   }
@@ -184,6 +194,28 @@ describe('the money of a submission', () => {
     expect([desk.last, money.isClosed]).toEqual([[['unknown', 'idm_1']], true]);
   });
 
+  it.each([
+    ['names no task, costs nothing', {}, 200, ['release', 'hld_1', 'not_billable']],
+    [
+      'says that it is done, costs its price',
+      { status: 'succeeded' },
+      200,
+      ['settle', 'hld_1', 70, true],
+    ],
+    ['is a refusal, costs nothing', { id: 'job-1' }, 400, ['release', 'hld_1', 'not_billable']],
+  ])('whose answer %s and is no task’s', async (_, body, status, op) => {
+    const answer = Response.json(body, { status });
+    const { desk, tasks, result } = await submit({ outcome: 'opened' }, null, answer);
+    expect([desk.last, tasks.opened]).toEqual([[op], []]);
+    expect(result).toMatchObject({ ok: true, value: { taskState: null } });
+  });
+
+  it('of a key that the vendor refused is given back, and the key is free', async () => {
+    const answer = Response.json({ id: 'job-1' }, { status: 400 });
+    const { desk } = await submit({ outcome: 'opened' }, 'idm_1', answer);
+    expect(desk.last.map(([op]) => op)).toEqual(['release', 'free']);
+  });
+
   it('of a key that the ledger did not take costs nothing, and its key is used', async () => {
     const { money, desk } = await submit({ outcome: 'known' }, 'idm_1');
     await money.record({ status: 200, headers: [], bytes: new Uint8Array() });
@@ -194,11 +226,29 @@ describe('the money of a submission', () => {
   });
 });
 
+describe('a submission for a key whose answer names no task', () => {
+  it.each([
+    ['JSON', 'application/json', '{"taken":true}'],
+    ['a text', 'text/plain', '{"id":"job-1"}'],
+  ])('as %s, arrives whole, costs nothing, and is its key’s answer', async (_, type, body) => {
+    const entry = rowOf({ cost, settlement, task: rule });
+    const send = answering(body, { headers: { 'content-type': type } });
+    const { answer, desk } = bought({ entry, send }, { headers: keyed });
+    const got = await answer;
+    expect([got.status, await got.text()]).toEqual([200, body]);
+    const recorded = { status: 200, costMicros: 0, body: new TextEncoder().encode(body) };
+    expect(told(desk)).toMatchObject([
+      ['settle', 0, true],
+      ['record', recorded],
+    ]);
+  });
+});
+
 describe('an answer about a task', () => {
-  async function poll(response: Response, task = pending()) {
+  async function poll(response: Response, task = pending(), money: Money | null = null) {
     const [desk, tasks] = [new NotedDesk(), new NotedTasks()];
     const hold = { cancel: null, arm: () => undefined, armLater: () => undefined };
-    const call = answered({ answer: response, task });
+    const call = answered({ answer: response, task, money });
     const result = await settle(call, hold, { desk, tasks }, backgroundOf());
     return { desk, tasks, result };
   }
@@ -232,6 +282,26 @@ describe('an answer about a task', () => {
       expect(result).toMatchObject({ ok: true, value: { taskState: state, costMicros: null } });
     },
   );
+
+  it('ends what its own call was counted by, and charges nothing for it', async () => {
+    const { money, desk } = moneyOf({ endpoint: null, heldMicros: 0, price: { kind: 'free' } });
+    await poll(says('running'), pending(), money);
+    expect([desk.last, money.isClosed]).toEqual([[['settle', 'hld_1', 0, true]], true]);
+  });
+
+  it.each([300, 404, 500])('of %i is not read: it says nothing of the task', async (status) => {
+    const response = Response.json({ id: 'job-1', status: 'failed' }, { status });
+    const { desk, result } = await poll(response);
+    expect([desk.last, response.bodyUsed]).toEqual([[], false]);
+    expect(result).toMatchObject({ ok: true, value: { taskState: 'pending' } });
+  });
+
+  it('that breaks is no answer, and the task goes on', async () => {
+    const response = new Response(brokenBody('{"status":"fail'), json);
+    const { desk, tasks, result } = await poll(response);
+    expect(result).toEqual(err({ code: 'downstream.error', host: 'api.t' }));
+    expect([desk.last, tasks.closed]).toEqual([[], []]);
+  });
 
   it('that is no JSON is not read', async () => {
     const response = new Response('done', { headers: { 'content-type': 'text/plain' } });
