@@ -366,4 +366,46 @@ export const boundScenarios: readonly Scenario[] = [
       place e 1 claim=r5/p/k5/f       -> placed
       books                           -> 97 3 0 0`,
   },
+  {
+    name: 'a claim takes room until it ends, an answer what it has until it expires; each gives it back once',
+    lines: `
+      top_up pay 100                  -> credited
+      place a 0 claim=r1/p/k1/f       -> placed
+      settle a 0                      -> settled
+      place b 0 claim=r2/p/k2/f       -> placed
+      settle b 0                      -> settled
+      place c 0 claim=r3/p/k3/f       -> record_quota
+      record r1 200 0                 -> recorded
+      place c 0 claim=r3/p/k3/f       -> placed
+      settle c 0                      -> settled
+      place d 0 claim=r4/p/k4/f       -> record_quota
+      unknown r2                      -> marked_unknown
+      record r2 200 0                 -> recorded
+      place d 0 claim=r4/p/k4/f       -> placed
+      settle d 0                      -> settled
+      place e 0 claim=r5/p/k5/f       -> record_quota
+      unknown r3                      -> marked_unknown
+      free r3                         -> freed
+      place e 0 claim=r5/p/k5/f       -> placed
+      settle e 0                      -> settled
+      place f 0 claim=r6/p/k6/f       -> record_quota
+      unknown r4                      -> marked_unknown
+      resolve r4 settle 0             -> resolved 0
+      place f 0 claim=r6/p/k6/f       -> placed
+      settle f 0                      -> settled
+      place g 0 claim=r7/p/k7/f       -> record_quota
+      restart
+      place g 0 claim=r7/p/k7/f       -> record_quota
+      free r5                         -> freed
+      place g 0 claim=r7/p/k7/f       -> placed
+      settle g 0                      -> settled
+      record r6 200 0 bytes=80000     -> recorded
+      place h 0 claim=r8/p/k8/f       -> record_quota
+      + 25h
+      alarm
+      place h 0 claim=r8/p/k8/f       -> placed
+      place i 0 claim=r9/p/k9/f       -> placed
+      place j 0 claim=r10/p/k10/f     -> record_quota
+      audit                           -> clean`,
+  },
 ];

@@ -5,7 +5,7 @@
  *
  *   place ID MICROS [key=K cap=N] [tag=DIM:VALUE …] [claim=RECORD/SCOPE/KEY/FINGERPRINT]
  *   settle ID MICROS [estimate]      release ID      renew ID
- *   record RECORD STATUS COST        free RECORD     unknown RECORD
+ *   record RECORD STATUS COST [bytes=N, beside it]   free RECORD     unknown RECORD
  *   top_up ID MICROS                 grant ID KIND MICROS
  *   cap MICROS                       budget DIM WINDOW SPEND CALLS [blocked=VALUE]
  *   resolve RECORD settle|free [MICROS]
@@ -76,7 +76,7 @@ function placeOf([, id = '', micros, ...rest]: readonly string[]): PlaceOp {
   ];
 }
 
-function endOf([op, id = '', a, b]: readonly string[]): EndOp {
+function endOf([op, id = '', a, b, ...rest]: readonly string[]): EndOp {
   switch (op) {
     case 'settle':
       return ['settle', id, Number(a), b !== 'estimate'];
@@ -85,15 +85,17 @@ function endOf([op, id = '', a, b]: readonly string[]): EndOp {
     case 'renew':
       return ['renew', id];
     case 'record': {
-      const body = new TextEncoder().encode(`answer ${a}`);
       const headers = ['content-type', 'text/plain'];
-      const costMicros = Number(b);
-      const bodyBytes = body.byteLength;
-      return [
-        'record',
-        id,
-        { status: Number(a), headers, body, bodyRef: null, bodyBytes, costMicros },
-      ];
+      const answer = { status: Number(a), headers, costMicros: Number(b) };
+      const [bytes] = options(rest, 'bytes');
+      if (bytes !== undefined)
+        return [
+          op,
+          id,
+          { ...answer, body: null, bodyRef: `records/${id}`, bodyBytes: Number(bytes) },
+        ];
+      const body = new TextEncoder().encode(`answer ${a}`);
+      return [op, id, { ...answer, body, bodyRef: null, bodyBytes: body.byteLength }];
     }
     case 'free':
     case 'unknown':

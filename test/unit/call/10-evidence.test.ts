@@ -105,6 +105,8 @@ describe('an error body', () => {
 
   it.each([
     [500, 1],
+    [300, 1],
+    [299, 0],
     [200, 0],
   ])(
     'is read by an armed call, whose caller may leave meanwhile; of %i: %i',
@@ -116,10 +118,19 @@ describe('an error body', () => {
     },
   );
 
+  it('with the secret is masked in its place: every other character, and a byte order mark, stays', async () => {
+    const call = await judged(`\ufeffclé ${secret} ключ`, { status: 500 });
+    const bytes = new Uint8Array(await new Response(call.body).arrayBuffer());
+    expect(bytes).toEqual(new TextEncoder().encode('\ufeffclé *** ключ'));
+  });
+
   const latin1 = (text: string) => Uint8Array.from(text, (char) => char.charCodeAt(0));
   const utf16 = (text: string, isBig = false) =>
     Uint8Array.from(
-      [...text].flatMap((c) => (isBig ? [0, c.charCodeAt(0)] : [c.charCodeAt(0), 0])),
+      [...text].flatMap((c) => {
+        const [high, low] = [c.charCodeAt(0) >> 8, c.charCodeAt(0) & 255];
+        return isBig ? [high, low] : [low, high];
+      }),
     );
 
   it.each([
@@ -131,6 +142,15 @@ describe('an error body', () => {
     ['between bytes that are no UTF-8', latin1(`caf\xe9 ${secret}`)],
   ])('with the secret %s is withheld: it cannot be masked', async (_, body) => {
     expect(await judged(body, { status: 500 })).toMatchObject({ redacted: true, evidence: null });
+  });
+
+  it.each([false, true])('with a secret beyond ASCII in UTF-16 (%s) is withheld', async (isBig) => {
+    const other = 'пароль-0123456789';
+    const masks = [prepareMask(other)];
+    const body = utf16(`no ${other}`, isBig);
+    expect(await judged(body, { status: 500 }, { ...injected, masks })).toMatchObject({
+      redacted: true,
+    });
   });
 
   it.each([

@@ -126,6 +126,9 @@ describe('the lease', () => {
     expect(desk.ends).toEqual([['renew', 'hld_1']]);
     money.release('refused');
     money.lasts();
+    const soon = moneyOf();
+    soon.money.release('refused');
+    soon.money.lasts();
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -297,6 +300,20 @@ describe('a keyed answer', () => {
     };
     return { bodies, kept };
   }
+
+  it('has to be read, as one that has a price in it has to: it must not be coded', () => {
+    const settlement = settled({
+      reported: { in: 'body', at: 'usd', perMillionMicros: 1, times: null },
+    });
+    const read = [moneyOf(keyed), moneyOf({ endpoint: row({ settlement }) }), moneyOf()];
+    expect(read.map(({ money }) => money.readsAnswers)).toEqual([true, true, false]);
+  });
+
+  it('whose vendor says, with a success, that it failed is not recorded, and its key is free', () => {
+    const { money, desk } = heldMoney(keyed);
+    money.settle({ micros: 0, source: 'vendor_failed' }, true);
+    expect(desk.last).toEqual([release('vendor_failed'), free]);
+  });
 
   it('that is no success frees its key', () => {
     const { money, desk } = heldMoney(keyed);

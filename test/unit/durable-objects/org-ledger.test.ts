@@ -7,9 +7,9 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { env } from 'cloudflare:workers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
-import { taskKeptMs } from '../../../src/base/limits-money';
+import { recordTtlMs, taskKeptMs } from '../../../src/base/limits-money';
 import type { LedgerConfig } from '../../../src/domain/ledger/config';
-import type { EndOp, PlaceOp } from '../../../src/domain/ledger/operations';
+import type { EndOp, PlaceOp, RecordedAnswer } from '../../../src/domain/ledger/operations';
 import type { AuditStep, Resolution } from '../../../src/domain/ledger/views';
 import { scenarios } from '../../support/ledger-scenario-list';
 import { playScenario, type Stage } from '../../support/ledger-scenarios';
@@ -123,6 +123,66 @@ describe('OrgLedger', () => {
     expect(await alarmAt(stub)).toBeGreaterThanOrEqual(startMs + 180_000);
   });
 
+  it('writes nothing when it starts with nothing open: who looks at a ledger leaves no row', async () => {
+    const stub = ledger('idle');
+    await stub.topUp('pay', 100);
+    await evictDurableObject(stub);
+    expect(await ledger('idle').view()).toMatchObject({ availableMicros: 100, seq: 1 });
+  });
+
+  describe('the record of a key', () => {
+    const claim = ['idm_a', 'prn_1', 'k', 'f'] as const;
+    const answer: RecordedAnswer = {
+      status: 200,
+      headers: [],
+      body: new Uint8Array([7]),
+      bodyRef: null,
+      bodyBytes: 1,
+      costMicros: 40,
+    };
+    /** A ledger with a call of that key that was answered. */
+    async function recorded(name: string): Promise<DurableObjectStub<OrgLedger>> {
+      const stub = ledger(name);
+      await stub.topUp('pay', 100);
+      await stub.apply([], [['place', 'a', 60, 'key_1', null, null, claim]]);
+      await stub.apply(
+        [
+          ['settle', 'a', 40, true],
+          ['record', 'idm_a', answer],
+        ],
+        [],
+      );
+      return stub;
+    }
+
+    it('can be looked at: what its key would meet is said, and nothing is claimed', async () => {
+      const stub = await recorded('peek');
+      const [, , , fingerprint] = claim;
+      const as = (key: string, print: string) => ['idm_b', 'prn_1', key, print] as const;
+      expect(await stub.peek(as('k', fingerprint))).toEqual({ outcome: 'replay', answer });
+      expect(await stub.peek(as('k', 'other'))).toEqual({ outcome: 'mismatch' });
+      expect(await stub.peek(as('', fingerprint))).toMatchObject({ outcome: 'invalid' });
+      expect(await stub.peek(as('fresh', fingerprint))).toEqual({ outcome: 'fresh' });
+      expect(await stub.peek(as('fresh', 'other'))).toEqual({ outcome: 'fresh' });
+    });
+
+    it('is forgotten by an alarm of its own, a day after its claim; then none is set', async () => {
+      const stub = await recorded('record alarm');
+      vi.setSystemTime(startMs + 122_000);
+      await runDurableObjectAlarm(stub);
+      expect(await alarmAt(stub)).toBeGreaterThanOrEqual(startMs + recordTtlMs);
+      vi.setSystemTime(startMs + recordTtlMs - 1);
+      await runDurableObjectAlarm(stub);
+      expect(await stub.records(null)).toHaveLength(1);
+      vi.setSystemTime(startMs + recordTtlMs);
+      await runDurableObjectAlarm(stub);
+      const left = await runInDurableObject(stub, (_, { storage }) =>
+        storage.sql.exec('SELECT id FROM record').toArray(),
+      );
+      expect([left, await alarmAt(stub)]).toEqual([[], null]);
+    });
+  });
+
   it('gives the journal out in order, and again until it is acknowledged', async () => {
     const stub = ledger('outbox');
     await stub.topUp('pay', 100);
@@ -212,6 +272,8 @@ describe('OrgLedger', () => {
       for (let minutes = 0; minutes < 56; minutes += 8) {
         await later(stub, 8 * 60_000);
         expect((await stub.view()).heldMicros).toBe(60);
+        // Renewed: the next alarm is one lease away, not now again.
+        expect(await alarmAt(stub)).toBeGreaterThan(Date.now());
         if (minutes === 24) {
           await evictDurableObject(stub);
           stub = ledger('task deadline');

@@ -87,6 +87,15 @@ describe('classify', () => {
     }
   });
 
+  it.each([
+    ['openai', 429, '{"error":{"code":"insufficient_quota"}}', 'openai 429 insufficient_quota'],
+    ['trykitt', 402, 'slow down', 'trykitt 402'],
+    ['nobody', 402, 'pay', 'any 402'],
+  ])('names the row that decided: %s %i', (provider, status, body, because) => {
+    const answer = { name: '', provider, status, headers: {}, body, request: '', want: null };
+    expect(classify(answerOf(answer))?.because).toBe(because);
+  });
+
   it('a row decides before a 429 says to wait', () => {
     const body = JSON.stringify({ error: { code: 'insufficient_quota' } });
     const headers = { 'retry-after': '5' };
