@@ -11,6 +11,7 @@ import {
 import { usualAggregators } from '../../../src/domain/overflow/aggregators';
 import type { OverflowTrigger } from '../../../src/domain/overflow/child';
 import type { OverflowRoute } from '../../../src/domain/overflow/routes';
+import { shapeOf } from '../../../src/domain/overflow/shape';
 import type { Cost } from '../../../src/domain/pricing/price';
 import { perCall } from '../domain/pricing/prices';
 import { key as accessKey, authorized, backgroundOf, catalogCall, scan, tenant } from './calls';
@@ -30,6 +31,12 @@ const broke: OverflowTrigger = { kind: 'answer', status: 402, signal: 'balance' 
 const envelope = (body: unknown, status = 200) =>
   new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } });
 const served = () => envelope({ success: true, priceCents: 0.008, data: { a: 1 } });
+/** A run of the other dialect, which names the vendor's status beside its own state. */
+const monids = (httpStatus: number, status = 'COMPLETED') => ({
+  route: { aggregator: 'monid' },
+  send: async () =>
+    envelope({ runId: '01RUN', status, providerResponse: { httpStatus }, output: { a: 1 } }),
+});
 
 interface Setting {
   /** The aggregator's answer; null: none. */
@@ -49,11 +56,18 @@ interface Setting {
   readonly ceiling?: string;
   /** Of the caller's key. */
   readonly callCap?: number;
+  readonly hasRoute?: boolean;
+  /** Told as soon as the child has ended. */
+  readonly onEnd?: () => void;
+  readonly request?: Request;
+  /** The caller's body, as far as it was kept. */
+  readonly sentBytes?: Uint8Array<ArrayBuffer>;
 }
 
 async function run(setting: Setting = {}) {
   const found = { ...route, ...setting.route };
   const asked: string[] = [];
+  const bodies: (string | null)[] = [];
   const reports: unknown[] = [];
   const desk = setting.desk ?? new NotedDesk();
   const budgets: Overflow['budgets'] = {
@@ -80,8 +94,9 @@ async function run(setting: Setting = {}) {
       keyOf: () => 'agg-key',
       routes: { routeFor: (_id, _context, mayUse) => (mayUse?.(found) === false ? null : found) },
       budgets,
-      ask: async () => {
+      ask: async ({ body }) => {
         asked.push('send');
+        bodies.push(body);
         const answer = await (setting.send ?? (async () => served()))();
         if (answer === null) return null;
         return { status: answer.status, bytes: new Uint8Array(await answer.arrayBuffer()) };
@@ -93,8 +108,10 @@ async function run(setting: Setting = {}) {
   const call = authorized({
     catalog: catalogCall(
       { cost: setting.cost ?? perCall(70) },
-      { hasRoute: true, callersQuery: setting.query ?? null },
+      { hasRoute: setting.hasRoute ?? true, callersQuery: setting.query ?? null },
     ),
+    ...(setting.request === undefined ? {} : { request: setting.request }),
+    sentBytes: setting.sentBytes ?? null,
     key: accessKey({ callCap: setting.callCap ?? null }),
     headers: scan({ idempotencyKey: key, maxCostMicro: setting.ceiling ?? null }),
     tenant: { ...tenant(ok([])), allowsOverflow: setting.allows ?? true },
@@ -105,8 +122,9 @@ async function run(setting: Setting = {}) {
   const shadows: Child[] = [];
   const onShadow = (shadow: Child): void => void shadows.push(shadow);
   const child = await overflow(call, { trigger, isCounted, onShadow }, ports, background);
+  setting.onEnd?.();
   await Promise.all(background.work);
-  return { child, shadows, asked, reports, desk, ends: desk.ends };
+  return { child, shadows, asked, bodies, reports, desk, ends: desk.ends };
 }
 
 describe('a run that is served', () => {
@@ -141,6 +159,54 @@ describe('a run that is served', () => {
     ]);
     expect([ends, child?.costMicros]).toEqual([[], 80]);
     expect(await child?.response?.text()).toBe('{"a":1}');
+  });
+
+  it('for a key is on disk before its answer is given', async () => {
+    const desk = new NotedDesk();
+    const onDisk = Promise.withResolvers<void>();
+    desk.onDisk = onDisk.promise;
+    let isGiven = false;
+    const onEnd = () => {
+      isGiven = true;
+    };
+    vi.useFakeTimers();
+    const running = run({ key: 'k', desk, onEnd });
+    await vi.advanceTimersByTimeAsync(1);
+    vi.useRealTimers();
+    expect([desk.waitedFor.length, isGiven]).toEqual([1, false]);
+    onDisk.resolve();
+    await running;
+  });
+
+  it('sends the body that the caller sent', async () => {
+    const request = new Request('https://gw.test/x', { method: 'POST', body: '{"q":1}' });
+    const sentBytes = new TextEncoder().encode('{"q":1}');
+    const { bodies } = await run({ request, sentBytes });
+    expect(bodies).toEqual(['{"api":"vendor","path":"/search","body":{"q":1}}']);
+  });
+
+  it.each([204, 205, 304])('by a vendor’s %i has no body', async (status) => {
+    const { child } = await run(monids(status));
+    expect([child?.status, child?.response?.body]).toEqual([status, null]);
+  });
+
+  it('for a HEAD has no body', async () => {
+    const { child } = await run({ request: new Request('https://gw.test/x', { method: 'HEAD' }) });
+    expect([child?.status, child?.response?.body]).toEqual([200, null]);
+  });
+
+  it('goes through the aggregator that a key is there for', async () => {
+    const other = { ...route, aggregator: 'monid' };
+    const { child } = await run({
+      ...monids(200),
+      overflow: {
+        keyOf: ({ name }) => (name === 'monid' ? 'agg-key' : null),
+        routes: {
+          routeFor: (_id, _context, mayUse) => [route, other].find((one) => mayUse?.(one)) ?? null,
+        },
+      },
+    });
+    expect(child).toMatchObject({ status: 200, servedVia: 'overflow:monid' });
   });
 
   it('and whose price nobody says costs what was held', async () => {
@@ -263,14 +329,15 @@ describe('a key with a call cap', () => {
 });
 
 describe('an error that repeats our key', () => {
-  it('is shown without it', async () => {
+  it.each([300, 404])('is shown without it (%i)', async (status) => {
     const echo = {
       success: false,
+      status,
       priceCents: 0,
       data: { error: 'bad orthogonal-key-0123456789' },
     };
     const { child } = await run({
-      send: async () => envelope(echo, 404),
+      send: async () => envelope(echo),
       overflow: { keyOf: () => 'orthogonal-key-0123456789' },
     });
     expect(await child?.response?.text()).toBe('{"error":"bad ***"}');
@@ -283,6 +350,11 @@ describe('nothing is sent', () => {
     ['for a tenant that opted out', { allows: false }],
     ['without a route', { overflow: { routes: { routeFor: () => null } } }],
     ['without a key', { overflow: { keyOf: () => null } }],
+    ['for a row that had no route when the call was resolved', { hasRoute: false }],
+    [
+      'of a call whose body went to the vendor without being kept',
+      { request: new Request('https://gw.test/x', { method: 'POST', body: '{}' }) },
+    ],
     ['for an answer that is the caller’s fault', { trigger: { ...broke, signal: null } }],
     ['for a 401', { trigger: { ...broke, status: 401 } }],
   ] as const)('%s', async (_, setting) => {
@@ -327,8 +399,9 @@ describe('nothing is sent', () => {
   it.each(['refused', 'unavailable'] as const)(
     'when the budget is %s; the hold is released',
     async (reserve) => {
-      const { child, asked, ends } = await run({ reserve });
+      const { child, asked, ends, reports } = await run({ reserve });
       expect([child, asked]).toEqual([null, ['reserve orthogonal 90']]);
+      expect(reports).toMatchObject([['overflow.budget', { outcome: reserve }]]);
       expect(ends).toMatchObject([['release', expect.any(String), `overflow_budget_${reserve}`]]);
     },
   );
@@ -364,6 +437,12 @@ describe('a run that fails', () => {
       'reconcile orthogonal 20000',
       true,
     ],
+    [
+      'a vendor’s 500 that was charged',
+      async () => envelope({ success: false, status: 500, priceCents: 2, data: {} }, 502),
+      'reconcile orthogonal 20000',
+      true,
+    ],
   ] as const)('%s: the hold is released, the budget is told', async (_, send, told, isOut) => {
     const { child, asked, ends } = await run({ send });
     expect(asked.at(-1)).toBe(told);
@@ -378,6 +457,44 @@ describe('a run that fails', () => {
     const { asked, ends } = await run({ send });
     expect(asked).toEqual(['reserve orthogonal 90', 'send']);
     expect(ends).toMatchObject([['release', expect.any(String), expect.any(String)]]);
+  });
+
+  it.each([
+    ['its key is refused', 401, {}],
+    ['its vendor failed', 502, { status: 503, priceCents: 2, data: {} }],
+  ])('frees a key when nothing was executed for the caller: %s', async (_, status, parts) => {
+    const send = async () => envelope({ success: false, ...parts }, status);
+    const { desk } = await run({ send, key: 'k' });
+    expect(desk.waitedFor.map((ends) => ends.map(([name]) => name))).toEqual([['release', 'free']]);
+  });
+
+  it('is reported, and what it says of the aggregator is marked for every isolate', async () => {
+    const capacity = new NotedCapacity();
+    const send = async () => envelope({ success: false, error: 'no' }, 401);
+    const { reports } = await run({ send, capacity });
+    expect(reports).toMatchObject([['overflow.failed', { code: 'overflow.aggregator_auth' }]]);
+    const mark = { id: 'call_1:', key: '', reason: 'aggregator_auth' };
+    expect(capacity.asked.at(-1)).toMatchObject(['mark', 'overflow:orthogonal', mark]);
+  });
+
+  it('to end in time costs nothing, stays reserved, and leaves its key unknown', async () => {
+    const { child, desk, asked } = await run({ ...monids(200, 'RUNNING'), key: 'k' });
+    expect(child).toMatchObject({ code: 'overflow.pending', isOut: true, response: null });
+    expect(desk.waitedFor.map((ends) => ends.map(([name]) => name))).toEqual([
+      ['release', 'unknown'],
+    ]);
+    expect(asked.filter((what) => what !== 'send')).toEqual(['reserve monid 90']);
+  });
+
+  it('by a bug behind the send leaves its key unknown', async () => {
+    const send = async () => {
+      throw new TypeError('bug');
+    };
+    const { child, desk, reports } = await run({ send, key: 'k' });
+    expect([child, reports]).toMatchObject([null, [['overflow.bug', { error: 'TypeError' }]]]);
+    expect(desk.waitedFor.map((ends) => ends.map(([name]) => name))).toEqual([
+      ['release', 'unknown'],
+    ]);
   });
 
   it('leaves a key unknown when nobody saw the outcome', async () => {
@@ -403,9 +520,20 @@ describe('a shadow', () => {
     expect(child).toBeNull();
     expect(desk.places).toEqual([]);
     expect(asked).toEqual(['reserve orthogonal 90', 'send', 'reconcile orthogonal 80']);
+    const shape = shapeOf(new TextEncoder().encode('{"a":1}'));
     expect(reports).toMatchObject([
-      ['overflow.shadow', { outcome: 'served', status: 200, cost_micros: 80 }],
+      ['overflow.shadow', { outcome: 'served', status: 200, shape, cost_micros: 80 }],
     ]);
+  });
+
+  it('that fails says why, and is marked like any other run', async () => {
+    const capacity = new NotedCapacity();
+    const send = async () => envelope({ success: false, error: 'no' }, 401);
+    const { reports } = await run({ send, capacity, overflow: { mode: 'shadow' } });
+    expect(reports).toMatchObject([
+      ['overflow.shadow', { outcome: 'aggregator_auth', shape: null }],
+    ]);
+    expect(capacity.asked.at(-1)?.[0]).toBe('mark');
   });
 
   it('that the budget has no room for has no row: nothing was sent', async () => {

@@ -123,13 +123,6 @@ describe('OrgLedger', () => {
     expect(await alarmAt(stub)).toBeGreaterThanOrEqual(startMs + 180_000);
   });
 
-  it('writes nothing when it starts with nothing open: who looks at a ledger leaves no row', async () => {
-    const stub = ledger('idle');
-    await stub.topUp('pay', 100);
-    await evictDurableObject(stub);
-    expect(await ledger('idle').view()).toMatchObject({ availableMicros: 100, seq: 1 });
-  });
-
   describe('the record of a key', () => {
     const claim = ['idm_a', 'prn_1', 'k', 'f'] as const;
     const answer: RecordedAnswer = {
