@@ -3,7 +3,7 @@
  * that and says what it cost.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { drainMs, meteredAnswerBytesMax } from '../../../src/base/limits-money';
+import { drainMs, holdRenewMs, meteredAnswerBytesMax } from '../../../src/base/limits-money';
 import type { CallServices } from '../../../src/call/run-call';
 import type { RecordedAnswer } from '../../../src/domain/ledger/operations';
 import { upstream } from './calls';
@@ -180,6 +180,18 @@ describe('no answer', () => {
   });
 });
 
+it('a call that takes longer than a lease keeps its hold', async () => {
+  vi.useFakeTimers();
+  const sent = Promise.withResolvers<Response>();
+  const { answer, watched, background, desk } = bought({ send: () => sent.promise });
+  await woken(watched);
+  await vi.waitUntil(() => background.work.length === 2);
+  await vi.advanceTimersByTimeAsync(holdRenewMs);
+  sent.resolve(new Response('ok'));
+  expect((await answer).status).toBe(200);
+  expect(desk.ends.map(([op]) => op)).toEqual(['renew', 'settle']);
+});
+
 describe('a client that leaves', () => {
   /** A call whose client has left while the upstream was still silent. */
   async function left(world: World, init: RequestInit = {}) {
@@ -222,6 +234,24 @@ describe('a client that leaves', () => {
     await Promise.all(call.background.work);
     expect([call.isCancelled(), told(call.desk)]).toEqual([true, [['release', 'call_cancelled']]]);
     expect(call.rows).toMatchObject([{ ...cancelled, costMicros: null }]);
+  });
+
+  it('and whose upload breaks pays nothing: the vendor never had the whole request', async () => {
+    const client = new AbortController();
+    const { readable, writable } = new IdentityTransformStream();
+    const send: CallServices['send'] = async (_target, { body }) =>
+      new Response(await new Response(body ?? null).arrayBuffer());
+    const entry = rowOf({ method: 'POST' });
+    const upload = { method: 'POST', body: readable, signal: client.signal };
+    const { answer, desk, rows, background, watched } = bought({ send, entry }, upload);
+    await woken(watched);
+    await vi.waitUntil(() => background.work.length === 2);
+    client.abort();
+    void writable.abort(new Error('broke')).catch(() => undefined);
+    await answer;
+    await Promise.all(background.work);
+    expect(told(desk)).toEqual([['release', 'request.body_incomplete']]);
+    expect(rows).toMatchObject([{ ...cancelled, costMicros: null }]);
   });
 
   it('while the ledger was asked is not sent and pays nothing', async () => {
@@ -290,6 +320,15 @@ describe('a keyed call', () => {
     expect((await call.answer).status).toBe(503);
     expect(call.asked).not.toContain('send');
     expect(call.rows).toMatchObject([{ outcome: 'refused', code: 'ledger_unavailable' }]);
+  });
+
+  it('whose first answer meets a bug of ours is a bare 500 with its row', async () => {
+    const answer = { ...first, body: null, bodyRef: 'records/idm_1' };
+    const get = () => Promise.reject(new TypeError('bug'));
+    const desk = new NotedDesk({ outcome: 'replay', answer });
+    const call = bought({ desk, replayBodies: { put: get, get } }, { headers: keyed });
+    expect((await call.answer).status).toBe(500);
+    expect(call.rows).toMatchObject([{ outcome: 'failed', code: 'internal.error' }]);
   });
 
   it('of an own upstream is the vendor’s: relayed as it came, and not claimed', async () => {

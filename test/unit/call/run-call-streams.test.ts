@@ -2,10 +2,11 @@
  * run-call with a metered event stream: it passes untouched, and whoever ends it, it costs what it
  * said or what was seen of it.
  */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { RecordedAnswer } from '../../../src/domain/ledger/operations';
+import { NotedDesk } from './desk';
 import { answering, bought, byUsage, keyed, sse, told } from './paid-calls';
-import type { World } from './road-world';
+import { type World, woken } from './road-world';
 
 describe('an event stream', () => {
   const encoder = new TextEncoder();
@@ -69,6 +70,37 @@ describe('an event stream', () => {
     expect(call.rows).toMatchObject([{ outcome: 'cancelled', status: 499, costMicros: 55 }]);
   });
 
+  it('whose client has gone without taking a byte is read to its end all the same', async () => {
+    const client = new AbortController();
+    const call = streaming({}, { signal: client.signal });
+    await call.answer;
+    await woken(call.watched);
+    await vi.waitUntil(() => call.background.work.length === 2);
+    client.abort();
+    call.write(usage(5));
+    call.write(usage(55) + done);
+    call.close();
+    await Promise.all(call.background.work);
+    expect(told(call.desk)).toEqual([['settle', 55, true]]);
+    expect(call.rows).toMatchObject([{ outcome: 'cancelled', status: 499, costMicros: 55 }]);
+  });
+
+  it('of a vendor that does not bill cancelled work is let go with its client', async () => {
+    const entry = {
+      ...byUsage,
+      endpoint: { ...byUsage.endpoint, onClientDisconnect: 'cancel' },
+    } as const;
+    const call = streaming({ entry });
+    const reader = (await call.answer).body?.getReader();
+    call.write(usage(5));
+    await reader?.read();
+    await reader?.cancel();
+    call.write(usage(55));
+    await Promise.all(call.background.work);
+    expect(told(call.desk)).toEqual([['release', 'call_cancelled']]);
+    expect(call.rows).toMatchObject([{ outcome: 'cancelled', costMicros: null }]);
+  });
+
   /** What a stream costs whose client takes one chunk and leaves, or stays, and which ends so. */
   async function costOf(text: string, leaves: boolean, end: 'close' | 'breaks') {
     const call = streaming();
@@ -90,6 +122,27 @@ describe('an event stream', () => {
     ['whose client left, and which names no end', usage(150), true, 'close'],
   ])('%s is whole: it costs what it said, the hold or not', async (_, ...course) => {
     expect(await costOf(...course)).toEqual([['settle', 150, true]]);
+  });
+
+  it('of a keyed call does not end for its client before its record is on disk', async () => {
+    const desk = new NotedDesk();
+    const onDisk = Promise.withResolvers<void>();
+    desk.onDisk = onDisk.promise;
+    const call = streaming({ desk }, { headers: keyed });
+    const reader = (await call.answer).body?.getReader();
+    call.write(usage(55) + done);
+    await reader?.read();
+    call.close();
+    let hasEnded = false;
+    const end = reader?.read().then(() => {
+      hasEnded = true;
+    });
+    await vi.waitUntil(() => desk.waitedFor.length === 1);
+    await scheduler.wait(0);
+    expect(hasEnded).toBe(false);
+    onDisk.resolve();
+    await end;
+    expect(hasEnded).toBe(true);
   });
 
   it('of a keyed call is recorded with its bytes and headers, without the id of this call', async () => {

@@ -7,7 +7,7 @@ import { custodyLatencyErrorMs, evidenceBodyBytesMax } from '../../../src/base/l
 import { err } from '../../../src/base/result';
 import type { CallServices } from '../../../src/call/run-call';
 import type { Refusal } from '../../../src/domain/refusal';
-import { unavailable, upstream } from './calls';
+import { brokenBody, unavailable, upstream } from './calls';
 import { asking, play, silent, type World, woken } from './road-world';
 
 describe('an answer', () => {
@@ -47,6 +47,13 @@ describe('an answer', () => {
     const { answer, rows } = play({ masks: true, send });
     expect(await (await answer).text()).toBe('bad ***');
     expect(rows).toMatchObject([{ outcome: 'answered', evidence: 'bad ***' }]);
+  });
+
+  it('whose body has to be masked and breaks is a fault of the upstream, not half an answer', async () => {
+    const send = async () => new Response(brokenBody('bad sk-vend'), { status: 401 });
+    const { answer, rows } = play({ masks: true, send });
+    expect((await answer).status).toBe(502);
+    expect(rows).toMatchObject([{ outcome: 'failed', status: 502, code: 'downstream.error' }]);
   });
 
   it('leaves at most evidenceBodyBytesMax of its body on the row', async () => {
