@@ -146,6 +146,11 @@ describe('spelling', () => {
     '2606:::1',
     '2606::010.0.0.1',
     '2606::1/64',
+    // What the platform's URL parser drops, or takes for the end of the host.
+    '2606::\t1',
+    '2606::\n1',
+    '2606::1]',
+    '2606::1]:80/[2606::1',
     `2606::${'0'.repeat(60)}1`,
   ];
   it.each([...loose, ...looseV6])(

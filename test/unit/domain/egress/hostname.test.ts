@@ -17,6 +17,7 @@ describe('names', () => {
     ['r3---sn-4g5e6nsz.example.com', 'r3---sn-4g5e6nsz.example.com'],
     ['bücher.example.com', 'xn--bcher-kva.example.com'],
     ['BÜCHER.example.com', 'xn--bcher-kva.example.com'],
+    ['API.bücher.example.com', 'api.xn--bcher-kva.example.com'],
     ['xn--bcher-kva.example.com', 'xn--bcher-kva.example.com'],
     ['faß.de', 'xn--fa-hia.de'],
     ['api.t', 'api.t'],

@@ -29,6 +29,7 @@ describe('what is accepted', () => {
       'http://api.t:443?a=b',
       { scheme: 'http', port: 443, defaultPort: false, authority: 'api.t:443', rest: '?a=b' },
     ],
+    ['https://api.t:65535', { port: 65_535, authority: 'api.t:65535', rest: '' }],
     ['https://api.t/a%2Fb/./c?q=%20&q=é@x:y', { rest: '/a%2Fb/./c?q=%20&q=é@x:y' }],
     [
       'https://8.8.8.8/',

@@ -116,6 +116,21 @@ describe('charge', () => {
     expect(charged({ cost: perCall(5), settlement: inBody(), json: { cost } })).toEqual(expected);
   });
 
+  it.each([
+    ['as many as the lower price allows', 1_000, 2_500 + 100],
+    ['one more', 1_001, 5_005 + 150],
+  ])('all of a long call has the prices of long ones: %s', (_, input, micros) => {
+    const above = {
+      ...{ units: 1_000, meters: ['input'] },
+      perMillionMicros: { input: 5_000_000, cached: 2_500_000, output: 15_000_000 },
+    };
+    const [big] = chatCost.prices;
+    const cost: Cost = { ...chatCost, prices: big === undefined ? [] : [{ ...big, above }] };
+    const json = { usage: { prompt_tokens: input, completion_tokens: 10 } };
+    const facts = asking({ body: { model: 'big' } });
+    expect(charged({ cost, facts, json })).toEqual([micros, 'usage']);
+  });
+
   it('no report, or no JSON, costs the fallback; without one, what was held', () => {
     expect(charged({ cost: perCall(5), settlement: inBody(), json: {} })).toEqual([77, 'fallback']);
     expect(charged({ cost: perCall(5), settlement: inBody() })).toEqual([77, 'fallback']);
