@@ -24,7 +24,13 @@ const stepBody = z.strictObject({
 const unreadable = z
   .int()
   .check(z.describe('Rows of this step that do not open; they stay as they are.'));
-const rewrapAnswer = z.object({ rewrapped: z.int(), remaining: z.int(), unreadable });
+const rewrapAnswer = z.object({
+  rewrapped: z.int(),
+  remaining: z.int(),
+  unreadable,
+  // An isolate of the deployment before knows no newer key, and finds nothing to do for it.
+  master_version: z.int().check(z.describe('The newest master key of who answers.')),
+});
 const resealAnswer = z.object({ resealed: z.int(), remaining: z.int(), unreadable });
 
 /** The operations on keys of the vault. */
@@ -72,7 +78,9 @@ async function rewrapStep(
   if (!written.ok) return written;
   const rewrapped = changes.length;
   const skipped = old.value.rows.length - rewrapped;
-  return ok({ rewrapped, remaining: old.value.total - rewrapped, unreadable: skipped });
+  const remaining = old.value.total - rewrapped;
+  const { newestMasterVersion: master_version } = vault;
+  return ok({ rewrapped, remaining, unreadable: skipped, master_version });
 }
 
 /**

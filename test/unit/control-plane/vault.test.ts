@@ -233,11 +233,24 @@ describe('rotation of the master key', () => {
       rewrapped: 0,
       remaining: 0,
       unreadable: 0,
+      master_version: 2,
     });
     const after = makeApi({ masterKeys: [master(2)] });
     for (const id of ids) expect((await opened(id, after)).ok).toBe(true);
     for (const id of ids)
       expect((await opened(id, makeApi({ masterKeys: [master(1)] }))).ok).toBe(false);
+  });
+
+  it('is not taken for done at an isolate that has not got the newest master key: the answer names the one it has', async () => {
+    const secret = await store(await makeTenant(api), 'early');
+    const [before, after] = [[master(1)], [master(1), master(2)]].map((masterKeys) =>
+      makeApi({ masterKeys }),
+    );
+    const early = await before?.made('POST', '/vault/rotate', {});
+    expect(early).toMatchObject({ remaining: 0, master_version: 1 });
+    const done = await after?.made('POST', '/vault/rotate', {});
+    expect([done.rewrapped > 0, done.master_version]).toEqual([true, 2]);
+    expect((await opened(secret.id, makeApi({ masterKeys: [master(2)] }))).ok).toBe(true);
   });
 
   it('is not held up by keys whose master key is lost', async () => {
