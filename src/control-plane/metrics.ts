@@ -5,11 +5,19 @@
  */
 import { configRetryMs } from '../base/limits';
 import { prometheusText } from '../domain/metrics/prometheus';
+import type { Counts } from '../domain/metrics/series';
 import { problemResponse } from '../http/problem';
+import { refusalTable } from '../http/refusal-table';
 import type { Background } from '../ports/config';
-import type { MetricsReader } from '../ports/metrics';
+import { failOpens, type MetricsReader } from '../ports/metrics';
 import { authenticate, permitted } from './authentication';
 import type { ManagementServices } from './services';
+
+/** What alerts wait for is there before it is counted: `increase()` over a series that comes with a 1 does not see that 1. */
+const zeros: Counts = Object.fromEntries([
+  ...Object.keys(refusalTable).map((code) => [`refusals|${code}`, 0] as const),
+  ...failOpens.map((what) => [`fail_open|${what}`, 0] as const),
+]);
 
 /** Answers one scrape. */
 export async function metricsPage(
@@ -29,7 +37,7 @@ export async function metricsPage(
       what: 'metrics',
       retryAfterMs: configRetryMs,
     });
-  return new Response(prometheusText(counts), {
+  return new Response(prometheusText({ ...zeros, ...counts }), {
     headers: {
       'content-type': 'text/plain; version=0.0.4; charset=utf-8',
       'cache-control': 'no-store',

@@ -6,18 +6,22 @@
 import type { Counts } from '../domain/metrics/series';
 import type { CallRow } from './evidence';
 
-/** Protections that let calls go on when what they ask does not answer (decisions section 5). */
-export type FailOpen =
-  | 'capacity_view'
-  | 'capacity_probe'
-  | 'capacity_strike'
-  | 'capacity_ok'
-  | 'capacity_mark'
-  | 'capacity_take'
-  | 'capacity_give_back'
-  | 'call_cap'
-  | 'call_rows'
-  | 'metrics';
+/** Protections that let calls go on when what they ask does not answer (decisions section 5), and what may be lost. */
+export const failOpens = [
+  'capacity_view',
+  'capacity_probe',
+  'capacity_strike',
+  'capacity_ok',
+  'capacity_mark',
+  'capacity_take',
+  'capacity_give_back',
+  'call_cap',
+  'call_rows',
+  'metrics',
+] as const;
+
+/** One of {@link failOpens}. */
+export type FailOpen = (typeof failOpens)[number];
 
 /** The counts of one isolate. */
 export interface Tally {

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MoneyTenant, type MoneyWorld, startMoneyWorld } from '../support/money-world.ts';
 import { callMicros, labKey } from '../support/money-world-catalog.ts';
+import { refusalTable } from '../../src/http/refusal-table.ts';
+import { failOpens } from '../../src/ports/metrics.ts';
 import { operatorKey } from '../support/test-env.ts';
 import { until } from '../support/until.ts';
 
@@ -55,6 +57,14 @@ describe('/metrics', () => {
     expect([answer.status, (await answer.json()).needs]).toEqual([403, 'operator']);
   });
 
+  it('shows what alerts wait for as 0 before it is counted', async () => {
+    // `increase()` and `rate()` compare two samples: a series that comes with a 1 and stays there has none.
+    const codes = Object.keys(refusalTable).map((code) => `weir_refusals_total{code="${code}"}`);
+    const whats = failOpens.map((what) => `weir_fail_open_total{what="${what}"}`);
+    const page = await samples(0);
+    for (const series of [...codes, ...whats]) expect([series, page.get(series)]).toEqual([series, 0]);
+  });
+
   it('shows the calls of every isolate, whichever is asked', async () => {
     for (const isolate of [0, 0, 0, 1, 1]) {
       const answer = await tenant.call('lab.fixed', { isolate });
@@ -96,9 +106,10 @@ describe('/metrics', () => {
       tenant.id,
       'Planted',
       '/fixed',
-      'key_',
     ])
       expect(text).not.toContain(secret);
+    // Of any key, tenant, call or hold: codes of ours begin with `key_` as well.
+    expect(text).not.toMatch(/[a-z]+_[0-9A-HJKMNP-TV-Z]{26}/);
   });
 
   it('is the text format that Prometheus reads, and nobody keeps it', async () => {
