@@ -132,7 +132,8 @@ export const entries: Command = {
   },
 };
 
-const entryColumns: readonly Column<Row>[] = [
+/** Columns of the log. */
+export const entryColumns: readonly Column<Row>[] = [
   { head: 'SEQ', right: true, cell: (row) => field(row, 'seq') },
   { head: 'AT', cell: (row) => when(row, 'at') },
   { head: 'WHAT', cell: (row) => field(row, 'kind') },

@@ -1,11 +1,14 @@
 /** Every command, in the order of the help. Read by `main.ts`, `help.ts` and the tests. */
 import { audit, balance, entries, holds } from './books.ts';
+import { call } from './call.ts';
 import { capacityCommands } from './capacity.ts';
 import { capacityClassify } from './capacity-classify.ts';
 import { capacitySnapshots, capacitySweep } from './capacity-sweep.ts';
 import type { Command } from './command.ts';
 import { grant, topup } from './credits.ts';
 import { calls, catalogSearch, tenants } from './directory.ts';
+import { hold } from './hold.ts';
+import { keys, revokeKey } from './keys.ts';
 import { closeReview, records, resolveRecord, reviews } from './open-ends.ts';
 import { overflowCommands } from './overflow.ts';
 import { pollTasks, tasks } from './tasks.ts';
@@ -14,10 +17,12 @@ import { pollTasks, tasks } from './tasks.ts';
 export const commands: readonly Command[] = [
   balance,
   holds,
+  hold,
   tasks,
   pollTasks,
   entries,
   calls,
+  call,
   audit,
   topup,
   grant,
@@ -27,6 +32,8 @@ export const commands: readonly Command[] = [
   resolveRecord,
   catalogSearch,
   tenants,
+  keys,
+  revokeKey,
   ...capacityCommands,
   capacitySweep,
   capacitySnapshots,

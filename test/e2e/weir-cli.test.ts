@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../scripts/weir/commands.ts';
+import { endOf, madeAtMs } from '../../scripts/weir/hold.ts';
 import { main } from '../../scripts/weir/main.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { operatorKey } from '../support/test-env.ts';
@@ -285,6 +286,147 @@ describe('an audit', () => {
   });
 });
 
+describe('a hold and a call', () => {
+  // ULIDs of 2026-11-30T06:43:10Z and of another moment.
+  const id = 'hld_01M8NK2WAVZHEGGXGW4J00ZVCG';
+  const beganMs = madeAtMs(id) ?? 0;
+  /** The log of a busy ledger: a row a second, the hold's own in the middle. */
+  const rows = 100_000;
+  const own = 61_234;
+  const entry = (seq: number) => ({
+    seq,
+    at: new Date(beganMs + 1_000 * (seq - own)).toISOString(),
+    kind: seq === own ? 'place' : seq === own + 2 ? 'settle' : 'renew',
+    id: seq === own || seq === own + 2 ? id : `hld_${seq}`,
+    micros: seq === own ? 8_046 : seq === own + 2 ? 30 : null,
+    held_micros: seq === own + 2 ? 8_046 : null,
+    key_id: 'key_1',
+    tags: { team: 'a' },
+    note: null,
+  });
+  const callRow = {
+    id: 'call_1',
+    started_at: new Date(beganMs).toISOString(),
+    latency_ms: 812,
+    key_id: 'key_1',
+    principal_id: 'prn_1',
+    method: 'POST',
+    host: 'api.lab.test',
+    path: '/v1/chat',
+    tier: 4,
+    catalog_id: 'lab.chat',
+    account: 'main',
+    served_via: null,
+    outcome: 'answered',
+    status: 200,
+    code: null,
+    blame: null,
+    cost_micros: 30,
+    hold_id: id,
+    evidence: null,
+  };
+
+  /** Runs a command against a gateway with that log; `call` is what it says of the call. */
+  async function asked(args: readonly string[], row: object = callRow, ledgerStatus = 200) {
+    let requests = 0;
+    let out = '';
+    const code = await main([...args], {
+      env: { WEIR_STATE: state, WEIR_KEY: accessKey, WEIR_URL: 'https://w.test' },
+      send: async (input) => {
+        requests += 1;
+        const { pathname, searchParams } = new URL(String(input));
+        if (pathname.startsWith('/api/v1/calls/')) return json({ ...callRow, ...row });
+        if (ledgerStatus !== 200) return problem(ledgerStatus, 'no', 'The key needs: another.');
+        if (pathname === '/api/v1/ledger') return json({ seq: rows });
+        const after = Number(searchParams.get('after'));
+        const data = Array.from({ length: 100 }, (_, n) => entry(after + 1 + n));
+        return json({ data, next_after: after + 100 });
+      },
+      write: (text) => {
+        out += text;
+      },
+      complain: (text) => {
+        out += text;
+      },
+    });
+    return { code, out, requests };
+  }
+
+  it('are found in a log of any length, in a handful of requests', async () => {
+    const found = await asked(['hold', id]);
+    expect(found.out).toBe(
+      [
+        `hold    ${id}`,
+        'held    0.008046 USD',
+        'placed  2026-11-30 06:43:10Z',
+        'key     key_1',
+        'tags    team=a',
+        'now     settled: 0.00003 USD charged',
+        '',
+        'SEQ    AT                    WHAT    ID                                   USD      HELD  NOTE',
+        `61234  2026-11-30 06:43:10Z  place   ${id}  0.008046         -  team=a`,
+        `61236  2026-11-30 06:43:12Z  settle  ${id}   0.00003  0.008046  team=a`,
+        '',
+      ]
+        .join('\n')
+        .replace('SEQ  ', '  SEQ'),
+    );
+    expect([found.code, found.requests < 16]).toEqual([0, true]);
+  });
+
+  it('a call says what it was, how it ended and what its hold became', async () => {
+    const { out, code } = await asked(['call', 'call_1']);
+    expect(code).toBe(0);
+    expect(out).toContain('catalog  lab.chat, account of the operator main');
+    expect(out).toContain('ended    answered 200');
+    expect(out).toContain('hold     settled: 0.00003 USD charged');
+    const { entries } = JSON.parse((await asked(['call', 'call_1', '--json'])).out);
+    expect(entries.map(({ kind }: { kind: string }) => kind)).toEqual(['place', 'settle']);
+  });
+
+  it('a refusal is said with its meaning and whose fault it is', async () => {
+    const refused = { outcome: 'refused', status: 402, code: 'insufficient_balance' };
+    const row = { ...refused, blame: 'caller', cost_micros: null, hold_id: null };
+    const { out, requests } = await asked(['call', 'call_1'], row);
+    expect(out).toContain(
+      'refused 402, insufficient_balance: The balance is too low (blame: caller)',
+    );
+    expect([out.includes('hold'), requests]).toEqual([false, 1]);
+  });
+
+  it('whose books the key may not see are said to be those of a tenant above', async () => {
+    const { out, code } = await asked(['call', 'call_1'], callRow, 403);
+    expect([code, out.includes('on the ledger of a tenant above')]).toEqual([0, true]);
+    expect((await asked(['call', 'call_1'], callRow, 503)).code).toBe(1);
+  });
+
+  it.each([
+    [[{ kind: 'place', micros: 5 }], 'open: '],
+    [[{ kind: 'expire', micros: null }], 'expired: nobody saw the end'],
+    [[{ kind: 'release', micros: null, note: 'client_gone' }], 'nothing charged (client_gone)'],
+    [
+      [
+        { kind: 'expire', micros: null },
+        { kind: 'late_settle', micros: 7 },
+      ],
+      'settled after its end: 0.000007 USD charged',
+    ],
+  ])('%# what became of a hold is said in words', (entries, text) => {
+    expect(endOf(entries)).toContain(text);
+  });
+
+  it.each([
+    [['call', 'hld_1'], 'A call is named by its id'],
+    [['hold', 'hld_short'], 'A hold is named by its id'],
+    [['keys', '--hint', 'wk_1AbCdEfGh'], 'the first eight characters'],
+    [['keys', 'revoke', 'wk_1AbCdEfGh'], 'A key is named by its id'],
+  ])('%j is not understood, and nothing is sent', async (args, sentence) => {
+    const ran = await run(args);
+    expect([ran.code, ran.sent.length, ran.err.includes(sentence)]).toEqual([2, 0, true]);
+    expect(ran.err).not.toContain('EfGh');
+  });
+});
+
 describe('capacity', () => {
   const lock = {
     key: 'hunter.find',
@@ -439,6 +581,20 @@ describe('against a gateway', () => {
     expect((await inTenant('ledger', 'audit')).out).toBe(
       'Clean: rows 1 to 2 give exactly these books. The copy in D1 agrees up to row 0.\n',
     );
+  });
+
+  it('a key is found by the beginning of its token, and revoked', async () => {
+    const owner = { name: 'ops', role: 'owner' };
+    const at = (path: string) => `/api/v1${path}?tenant=${tenant}`;
+    const principal = (await gateway.api('POST', at('/principals'), owner)).body.id;
+    const key = { name: 'leaked', principal_id: principal };
+    const { id, hint } = (await gateway.api('POST', at('/keys'), key)).body;
+    expect((await inTenant('keys', '--hint', hint)).out).toMatch(
+      new RegExp(`^${id} +${hint} +leaked .* -$`, 'm'),
+    );
+    expect((await inTenant('keys', 'revoke', id)).out).toMatch(`Revoked ${id} (${hint}…) at 20`);
+    expect((await inTenant('keys', '--hint', hint)).out).not.toMatch(/-$/m);
+    expect((await inTenant('keys', '--hint', 'wk_00000')).out).toBe('No such key here.\n');
   });
 
   it('capacity shows the accounts of the catalog, explains one and resets it', async () => {
