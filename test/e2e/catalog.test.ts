@@ -3,7 +3,7 @@
  * the issue asks for. In Node; the last part runs `npm run catalog` itself against a local D1.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -543,6 +543,42 @@ function fakeDatabase() {
   };
 }
 
+describe('a scalar that is wrong', () => {
+  const starters = ['openai', 'anthropic', 'gemini', 'apify'].map((name) => ({
+    name: `catalog/${name}.yaml`,
+    text: readFileSync(`catalog/${name}.yaml`, 'utf8'),
+  }));
+
+  it.each(['-1', '0', '1e30', '""', '[]'])(
+    'is a fault or none, wherever %s stands, and never a stack',
+    (wrong) => {
+      let tried = 0;
+      for (const { name, text } of starters) {
+        for (const { index, 0: number } of text.matchAll(/(?<=[:,] )[0-9]+(?=[ ,}\]\n])/g)) {
+          const mutant = text.slice(0, index) + wrong + text.slice(index + number.length);
+          const found = readSources([{ name, text: mutant }], policy);
+          for (const fault of found.ok ? [] : found.faults) expect(faultLine(fault)).not.toBe('');
+          tried += 1;
+        }
+      }
+      expect(tried).toBeGreaterThan(50);
+    },
+  );
+
+  it('is the only fault of its row: no rule goes on with what it made of the others', () => {
+    const usage = (input: number) =>
+      head +
+      row.replace(
+        '{ kind: free }',
+        `{ kind: usage, meters: [{ name: a, paths: [a], required: true, reserve: [{ kind: fixed, units: 1 }] }], prices: [{ per_million_micros: { a: ${input} } }] }`,
+      );
+    expect(faults(usage(5))).toEqual([]);
+    expect(faults(usage(-5))).toMatchObject([
+      expect.stringContaining('endpoints.0.cost.prices.0.per_million_micros.a must be at least 0'),
+    ]);
+  });
+});
+
 describe('applying', () => {
   it('once makes the rows and raises the version; twice changes nothing and runs nothing', async () => {
     const database = fakeDatabase();
@@ -562,8 +598,14 @@ describe('applying', () => {
     const text = head.replace('Vendor', 'Vendor Inc') + row.replace('/search', '/v2/search');
     const { changes } = await bring(database, files(text), true);
     expect(changes).toEqual([
-      { what: 'provider', id: 'vendor', change: 'changed', fields: ['name'] },
-      { what: 'endpoint', id: 'vendor.search', change: 'changed', fields: ['path'] },
+      { what: 'provider', id: 'vendor', change: 'changed', fields: ['name'], endsPolls: false },
+      {
+        what: 'endpoint',
+        id: 'vendor.search',
+        change: 'changed',
+        fields: ['path'],
+        endsPolls: false,
+      },
     ]);
     const renamed = await bring(database, files(head + row.replace('search', 'find')), true);
     expect(renamed.changes.map(({ change, id }) => `${change} ${id}`)).toEqual([
@@ -573,6 +615,19 @@ describe('applying', () => {
     ]);
     expect((await database.rows()).endpoints.has('vendor.search')).toBe(false);
     expect(database.state.version).toBe(3);
+  });
+
+  it('says of a row that goes whether pending tasks are asked through it; a tombstone keeps that', async () => {
+    const database = fakeDatabase();
+    await bring(database, files(head + account + submit() + poll()), true);
+    const stone = '    tombstone: { status: retired, note: gone }\n';
+    const retired = await bring(database, files(head + account + submit() + poll() + stone), false);
+    expect(retired.changes.map(({ id, endsPolls }) => [id, endsPolls])).toEqual([
+      ['vendor.look', false],
+    ]);
+    const gone = await bring(database, files(head + account + row), false);
+    const polls = gone.changes.filter(({ endsPolls }) => endsPolls).map(({ id }) => id);
+    expect(polls).toEqual(['vendor.look']);
   });
 
   it('a diff alone writes nothing', async () => {
@@ -615,7 +670,7 @@ describe('applying', () => {
     expect(changesBetween(of(plain), plain)).toEqual([]);
     const declared = rowsOf(files(head + account + balance + row));
     expect(changesBetween(of(declared), declared)).toEqual([
-      { what: 'provider', id: 'vendor', change: 'changed', fields: ['balance'] },
+      { what: 'provider', id: 'vendor', change: 'changed', fields: ['balance'], endsPolls: false },
     ]);
   });
 
@@ -726,6 +781,19 @@ describe('npm run catalog', () => {
     expect(run('apply', '--database', state)).toMatchObject({ code: 0, out: 'no changes\n' });
   });
 
+  it('takes no row away that the files lack, unless it is told to', () => {
+    const half = mkdtempSync(join(state, 'half-'));
+    writeFileSync(join(half, 'vendor.yaml'), head + row);
+    const to = ['--catalog', half, '--database', state];
+    const refused = run('apply', ...to);
+    expect([refused.code, refused.out]).toEqual([1, '']);
+    expect(refused.err).toContain('- provider openai\n');
+    expect(refused.err).toContain('The files lack these 29, which');
+    expect(run('diff', '--catalog', 'catalog', '--database', state).out).toBe('no changes\n');
+    expect(run('apply', '--delete', ...to).code).toBe(0);
+    expect(run('diff', ...to).out).toBe('no changes\n');
+  });
+
   it('says how it is used, exit 2, and what is wrong with it, exit 1', () => {
     expect(run('apply', 'twice')).toMatchObject({ code: 2 });
     expect(run('apply', '--color').err).toContain('npm run catalog -- check|diff|apply');
@@ -768,6 +836,7 @@ describe('npm run catalog', () => {
     [['policy', 'x', '--overflow', 'maybe'], '--overflow is yes or no.'],
     [['diff', '--type', 'prepaid'], '--type is for policy.'],
     [['diff', 'openai'], '"openai" is not known here.'],
+    [['diff', '--delete'], '--delete is for apply.'],
   ])('%j is a sentence with the usage, exit code 2', (args, sentence) => {
     const { code, out, err } = run(...args);
     expect([code, out, err.split('\n')[0]]).toEqual([2, '', sentence]);
@@ -786,6 +855,11 @@ describe('npm run catalog', () => {
     writeFileSync(join(empty, 'vendor.yml'), 'provider: vendor\n');
     expect(run('check', '--catalog', empty).err).toContain(
       'vendor.yml:1:1 is not read: its name must end in .yaml',
+    );
+    rmSync(join(empty, 'vendor.yml'));
+    mkdirSync(join(empty, 'vendor.yaml'));
+    expect(run('check', '--catalog', empty).err).toBe(
+      `${empty}/vendor.yaml:1:1 cannot be read\n1 faults; nothing was changed\n`,
     );
   });
 });

@@ -1,9 +1,9 @@
 /** `/metrics` over real sockets: who may read it, that it shows all isolates, what stands in its labels, and that no counter falls. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type MoneyTenant, type MoneyWorld, startMoneyWorld } from '../support/money-world.ts';
-import { callMicros, labKey } from '../support/money-world-catalog.ts';
 import { refusalTable } from '../../src/http/refusal-table.ts';
 import { failOpens } from '../../src/ports/metrics.ts';
+import { type MoneyTenant, type MoneyWorld, startMoneyWorld } from '../support/money-world.ts';
+import { callMicros, labKey } from '../support/money-world-catalog.ts';
 import { operatorKey } from '../support/test-env.ts';
 import { until } from '../support/until.ts';
 
@@ -62,7 +62,8 @@ describe('/metrics', () => {
     const codes = Object.keys(refusalTable).map((code) => `weir_refusals_total{code="${code}"}`);
     const whats = failOpens.map((what) => `weir_fail_open_total{what="${what}"}`);
     const page = await samples(0);
-    for (const series of [...codes, ...whats]) expect([series, page.get(series)]).toEqual([series, 0]);
+    for (const series of [...codes, ...whats])
+      expect([series, page.get(series)]).toEqual([series, 0]);
   });
 
   it('shows the calls of every isolate, whichever is asked', async () => {

@@ -12,7 +12,7 @@ import { type PolicyChoice, policyChoice, policyOptions, policyText, runPolicy }
 import { type CatalogFault, readCatalog } from './read.ts';
 import type { CatalogFile } from './schema.ts';
 
-const usage = `npm run catalog -- check|diff|apply [--json] [--catalog DIR] [--database DIR | --remote]
+const usage = `npm run catalog -- check|diff|apply [--delete] [--json] [--catalog DIR] [--database DIR | --remote]
 npm run catalog -- policy PROVIDER [OPTION…] [--json] [--database DIR | --remote]
 
   check   reads the files and says what is wrong with them
@@ -23,6 +23,7 @@ npm run catalog -- policy PROVIDER [OPTION…] [--json] [--database DIR | --remo
   --catalog DIR    the files (default catalog)
   --database DIR   state folder of npm start (default WEIR_STATE or .weir)
   --remote         the deployed database of wrangler.toml
+  --delete         lets apply take rows away that the files do not have
   --json           one JSON document instead of text
 
   --type T          prepaid, quota, postpaid, unlimited
@@ -41,6 +42,7 @@ interface Choice {
   /** Of the command `policy`. */
   readonly policy: PolicyChoice | null;
   readonly json: boolean;
+  readonly deletes: boolean;
   readonly folder: string;
   readonly state: string;
   readonly remote: boolean;
@@ -69,7 +71,7 @@ export async function runCatalog(args: readonly string[]): Promise<number> {
 
 const taken: Taken = {
   usage,
-  switches: ['json', 'remote'],
+  switches: ['json', 'remote', 'delete'],
   texts: ['catalog', 'database', ...policyOptions],
   wordsMax: 2,
 };
@@ -86,10 +88,12 @@ function choiceOf(given: Arguments): Choice | string {
   const foreign = policyOptions.find((name) => policy === null && isSet(name));
   if (foreign !== undefined) return `--${foreign} is for policy.`;
   const database = text('database');
+  if (isSet('delete') && command !== 'apply') return '--delete is for apply.';
   if (isSet('remote') && database !== undefined) return 'Give --database or --remote, not both.';
   const state = database ?? (process.env.WEIR_STATE || '.weir');
   const folder = text('catalog') ?? 'catalog';
-  return { command, policy, json: isSet('json'), folder, state, remote: isSet('remote') };
+  const [json, remote, deletes] = [isSet('json'), isSet('remote'), isSet('delete')];
+  return { command, policy, json, deletes, folder, state, remote };
 }
 
 async function run(choice: Choice): Promise<number> {
@@ -144,12 +148,29 @@ async function compare(
   files: readonly CatalogFile[],
   database: CatalogDatabase,
 ): Promise<number> {
+  if (choice.command === 'apply' && !choice.deletes) await refuseToDelete(database, files);
   const { changes, applied } = await bring(database, files, choice.command === 'apply');
   const report = { ok: true, database: database.name, applied, changes };
   if (changes.length === 0) return said(choice, report, 'no changes');
   const verb = applied ? 'applied to' : 'to apply to';
   const lines = [...changes.map(lineOf), `${changes.length} changes ${verb} ${database.name}`];
   return said(choice, report, lines.join('\n'));
+}
+
+/** The mistake: half a file, or another folder. Whoever calls what is gone gets 404 at once. */
+async function refuseToDelete(
+  database: CatalogDatabase,
+  files: readonly CatalogFile[],
+): Promise<void> {
+  const changes = changesBetween(await database.rows(), rowsOf(files));
+  const gone = changes.filter(({ change }) => change === 'removed');
+  if (gone.length === 0) return;
+  throw new CatalogError(
+    [
+      ...gone.map(lineOf),
+      `The files lack these ${gone.length}, which ${database.name} has; nothing was changed. A row that is to go gets a tombstone; --delete takes them away.`,
+    ].join('\n'),
+  );
 }
 
 /** Compares, and applies when it shall. Also for scripts that have the database open. */
@@ -199,12 +220,17 @@ const signs = { added: '+', changed: '~', removed: '-' } as const;
 /** Fields of one change that are shown; more are counted. */
 const shownFieldsMax = 8;
 
-function lineOf({ what, id, change, fields }: CatalogChange): string {
+function lineOf(row: CatalogChange): string {
+  const { what, id, change, fields } = row;
   const shown = fields.slice(0, shownFieldsMax).join(', ');
   const more = fields.length > shownFieldsMax ? ` and ${fields.length - shownFieldsMax} more` : '';
+  return `${signs[change]} ${what} ${id}${shown === '' ? '' : `  ${shown}${more}`}${warningOf(row)}`;
+}
+
+function warningOf({ what, change, endsPolls }: CatalogChange): string {
+  if (endsPolls) return '  (tasks that are pending are asked through it: a tombstone keeps that)';
   // Who still calls it gets 404 and no word of what to call instead.
-  const warning = change === 'removed' && what === 'endpoint' ? '  (a tombstone is kinder)' : '';
-  return `${signs[change]} ${what} ${id}${shown === '' ? '' : `  ${shown}${more}`}${warning}`;
+  return change === 'removed' && what === 'endpoint' ? '  (a tombstone is kinder)' : '';
 }
 
 function said({ json }: Choice, report: object, text: string): number {

@@ -22,6 +22,8 @@ export interface CatalogChange {
   readonly id: string;
   readonly change: 'added' | 'changed' | 'removed';
   readonly fields: readonly string[];
+  /** Whether the row goes through which pending tasks are asked how they stand: without it they end at their deadline, unpaid. */
+  readonly endsPolls: boolean;
 }
 
 /** A statement with its parameters, all of them texts, numbers or null. */
@@ -133,11 +135,18 @@ function tableChanges(
   const ids = [...new Set([...stored.keys(), ...wanted.keys()])].sort();
   return ids.flatMap((id): CatalogChange[] => {
     const [before, after] = [stored.get(id), wanted.get(id)];
-    if (before === undefined) return [{ what, id, change: 'added', fields: [] }];
-    if (after === undefined) return [{ what, id, change: 'removed', fields: [] }];
+    const endsPolls = isPoll(before) && !isPoll(after);
+    if (before === undefined) return [{ what, id, change: 'added', fields: [], endsPolls }];
+    if (after === undefined) return [{ what, id, change: 'removed', fields: [], endsPolls }];
     const fields = fieldsThatDiffer(before, after);
-    return fields.length === 0 ? [] : [{ what, id, change: 'changed', fields }];
+    return fields.length === 0 ? [] : [{ what, id, change: 'changed', fields, endsPolls }];
   });
+}
+
+/** Whether the row asks about a task: a tombstone does not keep the gateway from it. */
+function isPoll(row: Row | undefined): boolean {
+  const document = parsed(row?.document);
+  return isBranch(document) && 'taskId' in document && document.taskId !== null;
 }
 
 /** Fields of the documents; of columns only those that no document field explains. */

@@ -38,13 +38,28 @@ export function readCatalog(folder: string, policy: EgressPolicy): CatalogRead {
   const all = readdirSync(folder).sort();
   const misnamed = all.filter((name) => name.endsWith('.yml'));
   if (misnamed.length > 0)
-    return { ok: false, faults: misnamed.map((name) => notRead(`${folder}/${name}`)) };
-  const names = all.filter((name) => name.endsWith('.yaml'));
-  const sources = names.map((name) => ({
-    name: `${folder}/${name}`,
-    text: readFileSync(`${folder}/${name}`, 'utf8'),
-  }));
-  return readSources(sources, policy);
+    return {
+      ok: false,
+      faults: misnamed.map((name) => fileFault(`${folder}/${name}`, misnamedFault)),
+    };
+  const names = all.filter((name) => name.endsWith('.yaml')).map((name) => `${folder}/${name}`);
+  const sources = names.map((name) => ({ name, text: textOf(name) }));
+  const closed = sources.filter(({ text }) => text === null);
+  if (closed.length > 0)
+    return { ok: false, faults: closed.map(({ name }) => fileFault(name, 'cannot be read')) };
+  return readSources(
+    sources.map(({ name, text }) => ({ name, text: text ?? '' })),
+    policy,
+  );
+}
+
+/** The text of a file; null for a folder, a link to nowhere, or what its owner has closed. */
+function textOf(name: string): string | null {
+  try {
+    return readFileSync(name, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** Reads files that are texts already. */
@@ -57,12 +72,15 @@ export function readSources(sources: readonly SourceFile[], policy: EgressPolicy
   return { ok: true, files: whole.flatMap(({ content }) => content ?? []) };
 }
 
-const notRead = (file: string): CatalogFault => ({
+const misnamedFault = 'is not read: its name must end in .yaml';
+
+/** A fault of a whole file. */
+const fileFault = (file: string, message: string): CatalogFault => ({
   file,
   line: 1,
   column: 1,
   path: '',
-  message: 'is not read: its name must end in .yaml',
+  message,
 });
 
 type Path = readonly PropertyKey[];
