@@ -29,6 +29,34 @@ describe('side by side', () => {
     expect(await running).toEqual(['slow', 'a', 'b', 'c']);
   });
 
+  it('begins nothing after a failure, and fails with it when what is under way has ended', async () => {
+    const slow = Promise.withResolvers<string>();
+    const [begun, done]: [string[], string[]] = [[], []];
+    const running = sideBySide(['slow', 'broken', 'a', 'b'], 2, async (name) => {
+      begun.push(name);
+      if (name === 'broken') throw new Error('broken');
+      done.push(name === 'slow' ? await slow.promise : name);
+    }).catch((failure: unknown) => done.push(String(failure)));
+    for (let i = 0; i < 20; i += 1) await Promise.resolve();
+    expect([begun, done]).toEqual([['slow', 'broken'], []]);
+    slow.resolve('slow');
+    await running;
+    expect([begun, done]).toEqual([
+      ['slow', 'broken'],
+      ['slow', 'Error: broken'],
+    ]);
+  });
+
+  it('of several failures throws the first', async () => {
+    const late = Promise.withResolvers<void>();
+    const running = sideBySide(['late', 'early'], 2, async (name) => {
+      if (name === 'late') await late.promise;
+      throw new Error(name);
+    });
+    late.resolve();
+    await expect(running).rejects.toThrow('early');
+  });
+
   it('of nothing is nothing', async () => {
     expect(await sideBySide([], 3, async () => 1)).toEqual([]);
   });
