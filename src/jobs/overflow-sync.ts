@@ -3,7 +3,6 @@
  * Promises: `enabled` is never set by hand; a catalog that cannot be read turns nothing off; what a catalog no longer has is off; one run at
  * a time, which a verification counts as. Must never: stamp a route. Called by hand through wiring.ts, and at the end of a verification.
  */
-import type { CapacityStore } from '../adapters/d1/capacity-store';
 import type { OverflowStore } from '../adapters/d1/overflow-store';
 import type { JobClient } from '../adapters/egress/job-client';
 import { readJson } from '../base/json-path';
@@ -13,10 +12,11 @@ import { candidates, type OwnEndpoint, offersIn } from '../domain/overflow/offer
 import { derive, type RouteCandidate, type RouteRow } from '../domain/overflow/routes';
 import type { Background } from '../ports/config';
 import type { CatalogRead, SyncRun } from '../ports/overflow-jobs';
+import { type Leases, leased } from './leased';
 
 /** What a sync needs. */
 export interface OverflowSyncPorts {
-  readonly leases: Pick<CapacityStore, 'takeLease' | 'endLease'>;
+  readonly leases: Leases;
   readonly store: Pick<OverflowStore, 'rows' | 'endpoints' | 'providers' | 'barred' | 'write'>;
   readonly client: Pick<JobClient, 'ask'>;
   readonly aggregators: readonly Aggregator[];
@@ -25,24 +25,23 @@ export interface OverflowSyncPorts {
   readonly nowMs: () => number;
 }
 
-/** Sync and verification share a lease: they write the same rows. */
-export const overflowJob = 'overflow';
-
 /** One sync; throws when the store does not answer. */
-export async function overflowSync(
+export function overflowSync(
   ports: OverflowSyncPorts,
   live: boolean,
   background: Background,
 ): Promise<SyncRun> {
-  const startedAtMs = ports.nowMs();
-  const firing = { job: overflowJob, scheduledAtMs: startedAtMs };
-  if (!(await ports.leases.takeLease(firing, startedAtMs, overflowLeaseMs)))
-    return { outcome: 'skipped' };
-  try {
-    return await derived(ports, live, background);
-  } finally {
-    await ports.leases.endLease(firing);
-  }
+  return alone(ports, () => derived(ports, live, background));
+}
+
+/** Work on the routes: sync and verification share a lease, because they write the same rows. */
+export function alone<T>(
+  { leases, nowMs }: OverflowSyncPorts,
+  work: () => Promise<T>,
+): Promise<T | { readonly outcome: 'skipped' }> {
+  const startedAtMs = nowMs();
+  const firing = { job: 'overflow', scheduledAtMs: startedAtMs };
+  return leased(leases, firing, { nowMs: startedAtMs, leaseMs: overflowLeaseMs }, work);
 }
 
 /** The same for whoever holds the lease. */

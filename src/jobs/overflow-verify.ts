@@ -42,7 +42,8 @@ import {
   type VerifyRun,
   type VerifySkip,
 } from '../ports/overflow-jobs';
-import { derived, type OverflowSyncPorts, overflowJob } from './overflow-sync';
+import { leased } from './leased';
+import { alone, derived, type OverflowSyncPorts } from './overflow-sync';
 
 /** What a verification needs beside what a sync does. */
 export interface OverflowVerifyPorts extends OverflowSyncPorts {
@@ -61,7 +62,7 @@ export async function overflowVerify(
   { all, maxMicros, after }: VerifyOptions,
   background: Background,
 ): Promise<VerifyRun> {
-  return leased(ports, async () => {
+  return alone(ports, async () => {
     const limit = overflowVerifyStepMax;
     const rows = await ports.store.list({ after, limit: limit + 1 }, !all);
     const part = rows.slice(0, limit);
@@ -77,33 +78,20 @@ export async function overflowWeekly(
   { scheduledAtMs, background }: { scheduledAtMs: number; background: Background },
 ): Promise<VerifyRun> {
   const isUsed = ports.aggregators.some((aggregator) => ports.keyOf(aggregator) !== null);
+  if (!isUsed) return { outcome: 'skipped' };
   const firing = { job: 'overflow-weekly', scheduledAtMs };
-  if (!isUsed || !(await ports.leases.takeLease(firing, ports.nowMs(), overflowLeaseMs)))
-    return { outcome: 'skipped' };
-  const run = await leased(ports, async () => {
-    const rows = await ports.store.oldest(overflowVerifyRoutesMax);
-    const entries = await visited(ports, { rows, maxMicros: overflowVerifyMicrosMax, background });
-    return ended(ports, entries, null, background);
+  const lease = { nowMs: ports.nowMs(), leaseMs: overflowLeaseMs };
+  return leased(ports.leases, firing, lease, async () => {
+    const run = await alone(ports, async () => {
+      const rows = await ports.store.oldest(overflowVerifyRoutesMax);
+      const maxMicros = overflowVerifyMicrosMax;
+      const entries = await visited(ports, { rows, maxMicros, background });
+      return ended(ports, entries, null, background);
+    });
+    const alarm = run.outcome === 'done' ? run.alarm : 'skipped';
+    if (alarm !== null) throw new Error(`overflow verification: ${alarm}`);
+    return run;
   });
-  await ports.leases.endLease(firing);
-  const alarm = run.outcome === 'done' ? run.alarm : 'skipped';
-  if (alarm !== null) throw new Error(`overflow verification: ${alarm}`);
-  return run;
-}
-
-async function leased(
-  ports: OverflowVerifyPorts,
-  work: () => Promise<VerifyRun>,
-): Promise<VerifyRun> {
-  const startedAtMs = ports.nowMs();
-  const firing = { job: overflowJob, scheduledAtMs: startedAtMs };
-  if (!(await ports.leases.takeLease(firing, startedAtMs, overflowLeaseMs)))
-    return { outcome: 'skipped' };
-  try {
-    return await work();
-  } finally {
-    await ports.leases.endLease(firing);
-  }
 }
 
 async function ended(

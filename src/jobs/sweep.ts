@@ -31,13 +31,12 @@ import { primaryAccount } from '../domain/capacity/signal';
 import type { CapacityObjects } from '../ports/capacity';
 import type { SnapshotRecord, SweepRun } from '../ports/capacity-records';
 import type { Background } from '../ports/config';
+import { type Leases, leased } from './leased';
 
 /** What a sweep needs. `labels` are the further accounts by provider; `aggregators` are accounts beside the catalog's. */
 export interface SweepPorts {
-  readonly store: Pick<
-    CapacityStore,
-    'takeLease' | 'endLease' | 'providers' | 'policies' | 'addPolicies' | 'addSnapshot'
-  >;
+  readonly store: Leases &
+    Pick<CapacityStore, 'providers' | 'policies' | 'addPolicies' | 'addSnapshot'>;
   readonly collector: Pick<BalanceCollector, 'collect'>;
   readonly objects: Pick<CapacityObjects, 'observe'>;
   readonly settings: ReadonlyMap<string, string>;
@@ -54,15 +53,21 @@ export interface SweepFiring extends Firing {
 }
 
 /** Reads all balances; throws when the store does not answer. */
-export async function sweep(ports: SweepPorts, firing: SweepFiring): Promise<SweepRun> {
+export function sweep(ports: SweepPorts, firing: SweepFiring): Promise<SweepRun> {
   const startedAtMs = ports.nowMs();
-  if (!(await ports.store.takeLease(firing, startedAtMs, sweepLeaseMs)))
-    return { outcome: 'skipped' };
+  const lease = { nowMs: startedAtMs, leaseMs: sweepLeaseMs };
+  return leased(ports.store, firing, lease, () => swept(ports, firing, startedAtMs));
+}
+
+async function swept(
+  ports: SweepPorts,
+  firing: SweepFiring,
+  startedAtMs: number,
+): Promise<SweepRun> {
   const { accounts, unused } = await sweptAccounts(ports, firing.only);
   const policies = await ensuredPolicies(ports, accounts);
   const one = new AccountSweep(ports, firing, policies, startedAtMs + sweepMsMax);
   const done = await sideBySide(accounts, collectorsTogetherMax, (account) => one.run(account));
-  await ports.store.endLease(firing);
   const names = new Set(accounts.map(({ provider }) => provider.slug));
   const unknown = [...names].filter((name) => !policies.has(name));
   if (unknown.length > 0) ports.report('sweep.unclassified', { providers: unknown.join(' ') });

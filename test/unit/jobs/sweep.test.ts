@@ -353,6 +353,15 @@ describe('a slow vendor', () => {
 });
 
 describe('what does not answer', () => {
+  it('the store at the policies: the sweep fails, and its lease ends with it', async () => {
+    await import_([named('openai')]);
+    const flaky = new CapacityStore(db);
+    flaky.addPolicies = () => Promise.reject(new Error('down'));
+    await expect(world([named('openai')], {}, { store: flaky }).fire()).rejects.toThrow('down');
+    const { fire } = world([named('openai')]);
+    expect(await done(fire(startMs + 1))).toMatchObject({ unknown: [] });
+  });
+
   it('an object: the row is there, and the account is named', async () => {
     const providers = [named('openai')];
     await import_(providers);
