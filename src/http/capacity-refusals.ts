@@ -4,7 +4,7 @@
  */
 import type { RefusalCode } from '../domain/refusal';
 import { ofOthers } from './catalog-refusals';
-import type { RefusalRows } from './refusal-row';
+import { type RefusalRows, retryAfterS } from './refusal-row';
 
 type CapacityCode = Extract<RefusalCode, `provider_${string}` | `platform_account_${string}`>;
 
@@ -21,9 +21,6 @@ function elsewhere(overflow: string | null): string {
     overflow === 'overflow.contract' ? 'does not take this request' : 'could not serve the call';
   return `An aggregator that was asked instead ${why}. Nothing was charged.`;
 }
-
-/** Seconds, rounded up: a client that comes back earlier is refused again. */
-const secondsOf = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
 /** Refusals of a call that would spend an account of the operator's. */
 export const capacityRefusals: RefusalRows<CapacityCode> = {
@@ -49,7 +46,7 @@ export const capacityRefusals: RefusalRows<CapacityCode> = {
       overflow: r.overflow,
       alternatives: ofOthers(r.alternatives),
     }),
-    retryAfterS: ({ retryAfterMs }) => secondsOf(retryAfterMs),
+    retryAfterS,
   },
   provider_rate_limited: {
     status: 429,
@@ -58,7 +55,7 @@ export const capacityRefusals: RefusalRows<CapacityCode> = {
     detail: ({ provider }) =>
       `All callers of this gateway together have used what ${provider} allows for now. Nothing was sent to it or charged. Try again after Retry-After.`,
     members: (r) => ({ provider: r.provider }),
-    retryAfterS: ({ retryAfterMs }) => secondsOf(retryAfterMs),
+    retryAfterS,
   },
   platform_account_retired: {
     status: 410,

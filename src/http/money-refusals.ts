@@ -6,7 +6,7 @@ import { recordKeyCharsMax } from '../base/limits-money';
 import type { MetaFault } from '../domain/idempotency/meta';
 import type { UnknownPrice } from '../domain/pricing/estimate';
 import type { RefusalCode, TagCap } from '../domain/refusal';
-import type { RefusalRows } from './refusal-row';
+import { type RefusalRows, retryAfterS } from './refusal-row';
 
 type MoneyCode =
   | Extract<RefusalCode, `ledger${string}` | `idempotency.${string}` | `tag_${string}`>
@@ -48,8 +48,6 @@ const ofTag = (r: TagCap) => ({
 
 const until = (ms: number | null): string =>
   ms === null ? 'It has no end: have it raised.' : `It begins anew at ${timeOf(ms)}.`;
-
-const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
 /** Refusals about money, and about keys that keep it from being spent twice. */
 export const moneyRefusals: RefusalRows<MoneyCode> = {
@@ -142,14 +140,14 @@ export const moneyRefusals: RefusalRows<MoneyCode> = {
     title: 'The ledger has too much to do',
     blame: 'gateway',
     detail: () => 'Nothing was sent and nothing is held. Try again.',
-    retryAfterS: (r) => seconds(r.retryAfterMs),
+    retryAfterS,
   },
   ledger_unavailable: {
     status: 503,
     title: 'The ledger does not answer',
     blame: 'gateway',
     detail: () => 'Nothing was sent to the upstream. The same request can be repeated.',
-    retryAfterS: (r) => seconds(r.retryAfterMs),
+    retryAfterS,
   },
   'ledger.open_holds_max': {
     status: 429,

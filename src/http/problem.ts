@@ -6,7 +6,8 @@
  */
 import type { Refusal } from '../domain/refusal';
 import { weirHeaders } from './header-names';
-import { type RefusalRow, refusalTable } from './refusal-table';
+import type { RefusalRow } from './refusal-row';
+import { refusalTable } from './refusal-table';
 
 /** Headers of every refusal; copied natively, which costs half of what an object of strings does. Never changed. */
 const everyHeaders = new Headers({

@@ -16,5 +16,9 @@ export interface RefusalRow<C extends RefusalCode = RefusalCode> {
   readonly retryAfterS?: (refusal: Extract<Refusal, { code: C }>) => number;
 }
 
+/** {@link RefusalRow.retryAfterS} of a wait, rounded up: a client that comes back earlier is refused again. */
+export const retryAfterS = ({ retryAfterMs }: { readonly retryAfterMs: number }): number =>
+  Math.max(1, Math.ceil(retryAfterMs / 1000));
+
 /** Rows of some of the refusals. */
 export type RefusalRows<C extends RefusalCode> = { readonly [Code in C]: RefusalRow<Code> };

@@ -9,9 +9,7 @@ import type { Blame } from '../ports/evidence';
 import { capacityRefusals } from './capacity-refusals';
 import { catalogRefusals } from './catalog-refusals';
 import { moneyRefusals } from './money-refusals';
-import type { RefusalRow, RefusalRows } from './refusal-row';
-
-export type { RefusalRow };
+import { type RefusalRows, retryAfterS } from './refusal-row';
 
 const urlFaults: Record<Extract<Refusal, { code: 'request.url_invalid' }>['reason'], string> = {
   scheme: 'only https:// targets can be called',
@@ -316,7 +314,7 @@ export const refusalTable: RefusalRows<RefusalCode> = {
     title: 'The configuration store does not answer',
     blame: 'gateway',
     detail: () => 'Nothing was sent. Try again.',
-    retryAfterS: (r) => Math.max(1, Math.ceil(r.retryAfterMs / 1000)),
+    retryAfterS,
   },
   'state.unavailable': {
     status: 503,
@@ -325,7 +323,7 @@ export const refusalTable: RefusalRows<RefusalCode> = {
     detail: (r) =>
       `The objects that keep the state of ${r.what} did not answer; nothing was changed. Calls go on meanwhile. Try again.`,
     members: (r) => ({ what: r.what }),
-    retryAfterS: (r) => Math.max(1, Math.ceil(r.retryAfterMs / 1000)),
+    retryAfterS,
   },
   'resource.not_found': {
     status: 404,

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import type { InputFault } from '../../../src/domain/catalog/input-contract';
 import type { Refusal, RefusalCode } from '../../../src/domain/refusal';
 import { problemResponse } from '../../../src/http/problem';
-import { type RefusalRow, refusalTable } from '../../../src/http/refusal-table';
+import type { RefusalRow } from '../../../src/http/refusal-row';
+import { refusalTable } from '../../../src/http/refusal-table';
 
 const resetsAtMs = Date.UTC(2030, 0, 2);
 const resetsAt = '2030-01-02T00:00:00.000Z';
