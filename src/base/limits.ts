@@ -208,8 +208,8 @@ export const queryAllowlistMax = 64;
 export const tagsMax = 32;
 /** Highest route priority; the lowest is its negative. */
 export const routePriorityMax = 1_000_000;
-/** Opaque cursor, characters: an id in base 64 with room to spare. */
-export const cursorCharsMax = 128;
+/** Opaque cursor, characters: the longest names of a row in base 64, which are those of an overflow route, with room to spare. */
+export const cursorCharsMax = 256;
 /** Field path in a refusal, characters: it repeats names that the caller made up. */
 export const issuePathCharsMax = 200;
 /** Issues in one refusal: the first ones are enough to act on. */

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod/mini';
 import type { SnapshotRecord } from '../ports/capacity-records';
-import { time, timeText } from './fields';
+import { time, timeOrNull, timeText } from './fields';
 
 /** One reading. */
 export const snapshotAnswer = z.object({
@@ -37,7 +37,7 @@ export const snapshotWire = (row: SnapshotRecord): z.output<typeof snapshotAnswe
   remaining: row.remaining,
   total: row.total,
   unit: row.unit,
-  resets_at: row.resetsAtMs === null ? null : timeText(row.resetsAtMs),
+  resets_at: timeOrNull(row.resetsAtMs),
   source: row.source,
   confidence: row.confidence,
   note: row.note,

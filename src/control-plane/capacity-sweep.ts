@@ -4,20 +4,16 @@
  * unit is worth. Must never: show a text of a vendor beside the note that was let through. Operations read by `operations.ts`.
  */
 import * as z from 'zod/mini';
-import { isId } from '../base/ids';
 import { sweepOnlyMax } from '../base/limits-capacity';
-import { err, ok, type Result } from '../base/result';
+import { err, ok } from '../base/result';
 import type { CapacityPolicy } from '../domain/capacity/policy';
-import type { Refusal } from '../domain/refusal';
 import type { SnapshotRecord, SweepRun } from '../ports/capacity-records';
-import type { Page } from '../ports/store';
 import { invalid } from './body';
 import { snapshotAnswer, snapshotWire } from './capacity-snapshot';
+import { providerName } from './fields';
 import { answering, type Call, type Operation, writing } from './operation';
-import { decodedCursor, limitAsked, pageOf, pageQuery } from './pagination';
+import { paged, pageOf, pageQuery } from './pagination';
 
-/** A provider's slug, or an aggregator as `overflow:<name>`. */
-const providerName = /^(?:overflow:)?[a-z0-9][a-z0-9_-]{0,127}$/;
 const name = z.string().check(z.regex(providerName));
 const names = z.array(z.string());
 
@@ -105,36 +101,24 @@ async function list(call: Call) {
   const provider = query.get('provider') ?? null;
   if (provider !== null && !providerName.test(provider))
     return err(invalid({ path: 'provider', message: 'is no name of a provider' }));
-  const page = pageAsked(query);
-  if (!page.ok) return page;
-  const { after, limit } = page.value;
-  const [rows, policies] = await Promise.all([
-    services.capacityRecords.snapshots(provider, { after, limit: limit + 1 }),
+  const [page, policies] = await Promise.all([
+    paged(call, {
+      names: 'snp',
+      read: (asked) => services.capacityRecords.snapshots(provider, asked),
+      nameOf: ({ snapshot }) => snapshot.id,
+      toWire: (row) => row,
+    }),
     services.capacityRecords.policies(),
   ]);
-  if (!rows.ok) return rows;
+  if (!page.ok) return page;
   if (!policies.ok) return policies;
   const worth = new Map(policies.value.map((policy) => [policy.provider, policy]));
-  const shown = rows.value.slice(0, limit);
-  const last = rows.value.length > limit ? shown.at(-1) : undefined;
-  return ok({
-    data: shown.map(({ snapshot, spentMicros }) => ({
-      ...snapshotWire(snapshot),
-      remaining_micros: microsOf(snapshot, worth.get(snapshot.provider)),
-      spent_micros: spentMicros,
-    })),
-    next_cursor: last === undefined ? null : btoa(last.snapshot.id),
-  });
-}
-
-function pageAsked(query: ReadonlyMap<string, string>): Result<Page, Refusal> {
-  const limit = limitAsked(query);
-  if (!limit.ok) return limit;
-  const cursor = query.get('cursor');
-  if (cursor === undefined) return ok({ after: null, limit: limit.value });
-  const after = decodedCursor(cursor);
-  if (after !== null && isId('snp', after)) return ok({ after, limit: limit.value });
-  return err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
+  const data = page.value.data.map(({ snapshot, spentMicros }) => ({
+    ...snapshotWire(snapshot),
+    remaining_micros: microsOf(snapshot, worth.get(snapshot.provider)),
+    spent_micros: spentMicros,
+  }));
+  return ok({ ...page.value, data });
 }
 
 /** A vendor may report more than an integer holds; then there is no figure. */

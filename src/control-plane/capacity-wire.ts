@@ -8,9 +8,7 @@ import type { CapacityState, ProbeState } from '../domain/capacity/operations';
 import type { CapacityPolicy } from '../domain/capacity/policy';
 import type { SnapshotRecord } from '../ports/capacity-records';
 import { snapshotAnswer, snapshotWire } from './capacity-snapshot';
-import { time, timeText } from './fields';
-
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeText(ms));
+import { time, timeOrNull, timeText } from './fields';
 
 const probeAnswer = z.nullable(
   z.object({ call_id: z.string(), granted_at: time, lease_until: time }),

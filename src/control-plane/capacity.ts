@@ -15,13 +15,13 @@ import type { Provider } from '../domain/catalog/provider';
 import { hasBalanceCall } from '../domain/overflow/accounts';
 import { overflowProvider } from '../domain/overflow/aggregators';
 import type { Refusal } from '../domain/refusal';
+import type { Page } from '../ports/store';
 import { invalid } from './body';
 import { capacityAnswer, capacityWire, causeWire, explainAnswer } from './capacity-wire';
+import { providerName } from './fields';
 import { answering, type Call, type Operation, writing } from './operation';
-import { decodedCursor, limitAsked, pageOf, pageQuery } from './pagination';
+import { paged, pageOf, pageQuery } from './pagination';
 
-/** A provider's slug, or an aggregator as `overflow:<name>`. */
-const providerName = /^(?:overflow:)?[a-z0-9][a-z0-9_-]{0,127}$/;
 /** A lock's key: provider or catalog id, and the label of an account behind `#`. */
 const keyCharsMax = catalogIdCharsMax + 40;
 
@@ -89,19 +89,22 @@ interface Account {
 }
 
 async function list(call: Call) {
-  const limit = limitAsked(call.facts.query);
-  if (!limit.ok) return limit;
-  const after = cursorAsked(call.facts.query);
-  if (!after.ok) return after;
+  const page = await paged(call, {
+    names: providerName,
+    read: (asked) => accountsBehind(call, asked),
+    nameOf: ({ provider }) => provider,
+    toWire: (account) => account,
+  });
+  if (!page.ok) return page;
+  const rows = await rowsOf(call, page.value.data);
+  return rows.ok ? ok({ ...page.value, data: rows.value.map(capacityWire) }) : rows;
+}
+
+async function accountsBehind(call: Call, { after, limit }: Page) {
   const accounts = await accountsOf(call);
   if (!accounts.ok) return accounts;
-  const behind = accounts.value.filter(({ provider }) => provider > after.value);
-  const shown = behind.slice(0, limit.value);
-  const rows = await rowsOf(call, shown);
-  if (!rows.ok) return rows;
-  const last = behind.length > shown.length ? shown.at(-1) : undefined;
-  const next = last === undefined ? null : btoa(last.provider);
-  return ok({ data: rows.value.map(capacityWire), next_cursor: next });
+  const behind = accounts.value.filter(({ provider }) => after === null || provider > after);
+  return ok(behind.slice(0, limit));
 }
 
 async function rowsOf(call: Call, accounts: readonly Account[]) {
@@ -246,12 +249,4 @@ async function accountsOf(call: Call): Promise<Result<readonly Account[], Refusa
       }),
     );
   return ok([...vendors, ...aggregators].sort((a, b) => (a.provider < b.provider ? -1 : 1)));
-}
-
-function cursorAsked(query: ReadonlyMap<string, string>): Result<string, Refusal> {
-  const cursor = query.get('cursor');
-  if (cursor === undefined) return ok('');
-  const after = decodedCursor(cursor);
-  if (after !== null && providerName.test(after)) return ok(after);
-  return err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
 }

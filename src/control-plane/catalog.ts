@@ -4,13 +4,13 @@
  */
 import { catalogQueryCharsMax } from '../base/limits-money';
 import { err, ok, type Result } from '../base/result';
-import { catalogIdPattern, isCatalogId } from '../domain/catalog/endpoint';
+import { catalogIdPattern } from '../domain/catalog/endpoint';
 import type { Refusal } from '../domain/refusal';
-import type { CatalogFilter, Page } from '../ports/store';
+import type { CatalogFilter } from '../ports/store';
 import { invalid } from './body';
 import { catalogDetailAnswer, catalogRowAnswer, detailWire, rowWire } from './catalog-wire';
 import { answering, type Call, type Operation, type QueryField } from './operation';
-import { decodedCursor, limitAsked, pageOf, pageQuery } from './pagination';
+import { listed, pageOf, pageQuery } from './pagination';
 
 const filterQuery: Readonly<Record<string, QueryField>> = {
   q: { description: 'Text to find in id, capability and summary, in any letter case.' },
@@ -46,17 +46,10 @@ export const catalogOperations: readonly Operation[] = [
 ];
 
 async function search(call: Call) {
-  const { query } = call.facts;
-  const filter = filterAsked(query);
+  const filter = filterAsked(call.facts.query);
   if (!filter.ok) return filter;
-  const page = catalogPage(query);
-  if (!page.ok) return page;
-  const { after, limit } = page.value;
-  const rows = await call.services.store.catalog.list(filter.value, { after, limit: limit + 1 });
-  if (!rows.ok) return rows;
-  const shown = rows.value.slice(0, limit);
-  const last = rows.value.length > limit ? shown.at(-1) : undefined;
-  return ok({ data: shown.map(rowWire), next_cursor: last === undefined ? null : btoa(last.id) });
+  const { catalog } = call.services.store;
+  return listed(call, catalogIdPattern, (page) => catalog.list(filter.value, page), rowWire);
 }
 
 /** An empty filter is none. Refuses with `validation.error` on the one that is too long. */
@@ -72,14 +65,4 @@ function filterAsked(query: ReadonlyMap<string, string>): Result<CatalogFilter, 
   const of = (wanted: string): string | null =>
     given.find(([name, text]) => name === wanted && text !== '')?.[1] ?? null;
   return ok({ text: of('q'), provider: of('provider'), capability: of('capability') });
-}
-
-function catalogPage(query: ReadonlyMap<string, string>): Result<Page, Refusal> {
-  const limit = limitAsked(query);
-  if (!limit.ok) return limit;
-  const cursor = query.get('cursor');
-  if (cursor === undefined) return ok({ after: null, limit: limit.value });
-  const after = decodedCursor(cursor);
-  if (after !== null && isCatalogId(after)) return ok({ after, limit: limit.value });
-  return err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
 }

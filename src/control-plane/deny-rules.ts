@@ -12,7 +12,7 @@ import type { Refusal } from '../domain/refusal';
 import type { DenyRuleRecord } from '../ports/store';
 import { invalid } from './body';
 import { dated, datedWire, reference, text, wellFormed } from './fields';
-import { knownPrincipal, knownProject } from './known';
+import { named, namedProject } from './known';
 import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
@@ -155,15 +155,20 @@ async function judged(
   if (host === undefined) return err(invalid({ path: 'host', message: 'is not a host name' }));
   const path = body.path === null ? ok(null) : prefixPath(body.path);
   if (!path.ok) return err(invalid({ path: 'path', message: path.error }));
-  const project = await knownProject(call, body.project_id);
+  const project = await namedProject(call, body.project_id);
   if (!project.ok) return project;
-  const principal = await knownPrincipal(call, body.principal_id);
+  const { principals } = call.services.store;
+  const { principal_id: principalId } = body;
+  const principal =
+    principalId === null
+      ? ok(null)
+      : await named('principal', principals.get(call.tenantId, principalId));
   if (!principal.ok) return principal;
   return ok({
     host,
     path: path.value,
     method: body.method,
-    principalId: body.principal_id,
+    principalId,
     projectId: body.project_id,
     note: body.note,
   });

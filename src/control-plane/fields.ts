@@ -34,6 +34,9 @@ export const slug = text(slugCharsMax).check(
   ),
 );
 
+/** A provider's slug, or an aggregator as `overflow:<name>`. */
+export const providerName = /^(?:overflow:)?[a-z0-9][a-z0-9_-]{0,127}$/;
+
 /** An id that a body refers to; whether it exists is the handler's question. */
 export const reference = z.string().check(z.maxLength(slugCharsMax));
 
@@ -52,6 +55,9 @@ export const dated = { created_at: time, updated_at: time };
 
 /** Epoch milliseconds as RFC 3339. */
 export const timeText = (ms: number): string => new Date(ms).toISOString();
+
+/** The same of a time that may not be known, or not have come. */
+export const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeText(ms));
 
 /** The two times of a row, as {@link dated} has them. */
 export const datedWire = (row: Dated): { created_at: string; updated_at: string } => ({

@@ -13,7 +13,7 @@ import { invalid } from './body';
 import { time, timeText, whole } from './fields';
 import { books } from './ledger-access';
 import { ledgerId, listedFromLedger } from './ledger-pages';
-import { fromLedger, notUnknown } from './ledger-refusals';
+import { fromLedger } from './ledger-refusals';
 import { answering, type Call, type Operation, writing } from './operation';
 import { pageOf, pageQuery } from './pagination';
 
@@ -56,13 +56,13 @@ export const idempotencyOperations: readonly Operation[] = [
     summary: 'List idempotency records',
     query: pageQuery,
     answer: pageOf(recordAnswer),
-    async handle(call) {
-      const found = await books(call);
-      if (!found.ok) return found;
-      const read = (after: string | null) => found.value.ledger.records(after);
-      const idOf = (record: RecordView) => record.id;
-      return listedFromLedger(call, { name: 'record', read, idOf, toWire: recordWire });
-    },
+    handle: (call) =>
+      listedFromLedger(call, {
+        name: 'record',
+        read: (ledger, after) => ledger.records(after),
+        idOf: (record) => record.id,
+        toWire: recordWire,
+      }),
   }),
   writing({
     method: 'POST',
@@ -91,7 +91,7 @@ async function resolve(call: Call, body: z.output<typeof resolveBody>) {
     case 'unknown_record':
       return err({ code: 'resource.not_found' } as const);
     case 'not_unknown':
-      return err(notUnknown(answer.value.state));
+      return err({ code: 'idempotency.not_unknown', state: answer.value.state } as const);
     case 'invalid':
       return err(invalid({ path: 'charge_micros', message: 'is not usable' }));
   }

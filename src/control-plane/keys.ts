@@ -19,10 +19,11 @@ import {
   displayName,
   reference,
   time,
-  timeText,
+  timeOrNull,
   whole,
 } from './fields';
 import { mayGiveKey, mayManage } from './grants';
+import { named } from './known';
 import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
@@ -88,7 +89,6 @@ const newKeyAnswer = z.extend(keyAnswer, {
 });
 
 const list = <T>(items: readonly T[] | null): T[] | null => (items === null ? null : [...items]);
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeText(ms));
 
 const toWire = (row: KeyRecord): z.output<typeof keyAnswer> => ({
   id: row.id,
@@ -183,8 +183,9 @@ async function create(
 ): Promise<Result<z.output<typeof newKeyAnswer>, Refusal>> {
   const { store, mint } = call.services;
   const { nowMs } = call.facts;
-  const principal = await store.principals.get(call.tenantId, body.principal_id);
-  if (!principal.ok) return err(unknownPrincipal(principal.error));
+  const asked = store.principals.get(call.tenantId, body.principal_id);
+  const principal = await named('principal', asked);
+  if (!principal.ok) return principal;
   const given = await granted(call, body, principal.value);
   if (!given.ok) return given;
   const token = await mint.mint();
@@ -277,8 +278,3 @@ function missing(
     known.includes(id) ? [] : [{ path: `${field}.${at}`, message: 'names nothing of yours' }],
   );
 }
-
-const unknownPrincipal = (refusal: Refusal): Refusal =>
-  refusal.code === 'resource.not_found'
-    ? invalid({ path: 'principal_id', message: 'names no principal of yours' })
-    : refusal;

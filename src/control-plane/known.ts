@@ -4,34 +4,23 @@
  */
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
+import type { ProjectRecord, Stored } from '../ports/store';
 import { invalid } from './body';
 import type { Call } from './operation';
 
-/**
- * Whether a body's project is one of the tenant's. Refuses with `validation.error` on `project_id`.
- */
-export async function knownProject(
-  call: Call,
-  projectId: string | null,
-): Promise<Result<void, Refusal>> {
-  if (projectId === null) return ok(undefined);
-  const known = await call.services.store.projects.existing(call.tenantId, [projectId]);
-  if (!known.ok) return known;
-  if (known.value.length > 0) return ok(undefined);
-  return err(invalid({ path: 'project_id', message: 'names no project of yours' }));
+/** The row of the tenant's that a body names. Refuses with `validation.error` on the field of its id. */
+export async function named<R>(
+  kind: 'principal' | 'project' | 'upstream',
+  row: Stored<R>,
+): Promise<Result<R, Refusal>> {
+  const found = await row;
+  if (found.ok || found.error.code !== 'resource.not_found') return found;
+  return err(invalid({ path: `${kind}_id`, message: `names no ${kind} of yours` }));
 }
 
-/**
- * Whether a body's principal is one of the tenant's. Refuses with `validation.error` on
- * `principal_id`.
- */
-export async function knownPrincipal(
-  call: Call,
-  principalId: string | null,
-): Promise<Result<void, Refusal>> {
-  if (principalId === null) return ok(undefined);
-  const known = await call.services.store.principals.get(call.tenantId, principalId);
-  if (known.ok) return ok(undefined);
-  if (known.error.code !== 'resource.not_found') return known;
-  return err(invalid({ path: 'principal_id', message: 'names no principal of yours' }));
-}
+/** The project that a body may name; null: none. */
+export const namedProject = async (
+  { services, tenantId }: Call,
+  id: string | null,
+): Promise<Result<ProjectRecord | null, Refusal>> =>
+  id === null ? ok(null) : named('project', services.store.projects.get(tenantId, id));

@@ -14,7 +14,7 @@ import { invalid } from './body';
 import { whole } from './fields';
 import { books } from './ledger-access';
 import { ledgerId } from './ledger-pages';
-import { creditIdTaken, fromLedger, tooManyBlocks } from './ledger-refusals';
+import { fromLedger } from './ledger-refusals';
 import { type Call, type Operation, writing } from './operation';
 
 const credit = {
@@ -84,9 +84,9 @@ async function booked(
     case 'credited':
       return ok({ ...credit, ledger_tenant_id: ledgerTenantId, seq: answer.value.seq });
     case 'id_conflict':
-      return err(creditIdTaken);
+      return err({ code: 'ledger.id_conflict' });
     case 'too_many_blocks':
-      return err(tooManyBlocks(answer.value.blocksMax));
+      return err({ code: 'ledger.too_many_blocks', blocksMax: answer.value.blocksMax });
     case 'invalid':
       return err(invalid({ path: answer.value.field, message: 'is not usable' }));
   }

@@ -4,7 +4,6 @@
  * about money. Called by the ledger's resource files.
  */
 import { err, ok, type Result } from '../base/result';
-import type { RecordState } from '../domain/ledger/operations';
 import type { Refusal } from '../domain/refusal';
 import type { FromLedger } from '../ports/ledger';
 
@@ -25,21 +24,3 @@ function isAbsent<T>(answer: T | Absent): answer is Absent {
 }
 
 const absent = ({ outcome, retryAfterMs }: Absent): Refusal => ({ code: outcome, retryAfterMs });
-
-/** An id of a grant or a top-up that stands for another amount or kind. */
-export const creditIdTaken: Refusal = { code: 'ledger.id_conflict' };
-
-/** A tenant with so many blocks of credit that no other fits until one is used up. */
-export const tooManyBlocks = (blocksMax: number): Refusal => ({
-  code: 'ledger.too_many_blocks',
-  blocksMax,
-});
-
-/** A record that has an outcome, or whose call is still running. */
-export const notUnknown = (state: RecordState): Refusal => ({
-  code: 'idempotency.not_unknown',
-  state,
-});
-
-/** A ledger that cannot be left or deleted while holds are open in it. */
-export const holdsAreOpen: Refusal = { code: 'ledger.holds_open' };

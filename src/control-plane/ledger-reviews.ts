@@ -6,7 +6,7 @@
 import * as z from 'zod/mini';
 import { err, ok } from '../base/result';
 import type { Review } from '../domain/ledger/views';
-import { time, timeText } from './fields';
+import { time, timeOrNull, timeText } from './fields';
 import { books } from './ledger-access';
 import { ledgerId, listedFromLedger } from './ledger-pages';
 import { fromLedger } from './ledger-refusals';
@@ -33,13 +33,13 @@ export const reviewOperations: readonly Operation[] = [
     summary: 'List holds that expired without a settlement',
     query: pageQuery,
     answer: pageOf(reviewAnswer),
-    async handle(call) {
-      const found = await books(call);
-      if (!found.ok) return found;
-      const read = (after: string | null) => found.value.ledger.reviews(after);
-      const idOf = (review: Review) => review.holdId;
-      return listedFromLedger(call, { name: 'review', read, idOf, toWire: reviewWire });
-    },
+    handle: (call) =>
+      listedFromLedger(call, {
+        name: 'review',
+        read: (ledger, after) => ledger.reviews(after),
+        idOf: (review) => review.holdId,
+        toWire: reviewWire,
+      }),
   }),
   answering({
     method: 'POST',
@@ -67,6 +67,6 @@ const reviewWire = (review: Review): z.output<typeof reviewAnswer> => ({
   id: review.holdId,
   micros: review.micros,
   expired_at: timeText(review.atMs),
-  closed_at: review.closedAtMs === null ? null : timeText(review.closedAtMs),
+  closed_at: timeOrNull(review.closedAtMs),
   closed_by: review.closedBy,
 });

@@ -4,8 +4,7 @@
  */
 import * as z from 'zod/mini';
 import type { TaskView } from '../domain/tasks/task';
-import { time, timeText } from './fields';
-import { books } from './ledger-access';
+import { time, timeOrNull, timeText } from './fields';
 import { listedFromLedger } from './ledger-pages';
 import { answering, type Operation } from './operation';
 import { pageOf, pageQuery } from './pagination';
@@ -32,13 +31,13 @@ export const taskOperations: readonly Operation[] = [
     summary: 'List asynchronous tasks, those that have ended in the last 30 days included',
     query: pageQuery,
     answer: pageOf(taskAnswer),
-    async handle(call) {
-      const found = await books(call);
-      if (!found.ok) return found;
-      const read = (after: string | null) => found.value.ledger.tasks(after);
-      const idOf = (task: TaskView) => task.holdId;
-      return listedFromLedger(call, { name: 'task', read, idOf, toWire: taskWire });
-    },
+    handle: (call) =>
+      listedFromLedger(call, {
+        name: 'task',
+        read: (ledger, after) => ledger.tasks(after),
+        idOf: (task) => task.holdId,
+        toWire: taskWire,
+      }),
   }),
 ];
 
@@ -51,5 +50,5 @@ const taskWire = (task: TaskView): z.output<typeof taskAnswer> => ({
   held_micros: task.heldMicros,
   opened_at: timeText(task.openedAtMs),
   deadline_at: timeText(task.deadlineAtMs),
-  closed_at: task.closedAtMs === null ? null : timeText(task.closedAtMs),
+  closed_at: timeOrNull(task.closedAtMs),
 });

@@ -85,13 +85,13 @@ export const ledgerOperations: readonly Operation[] = [
     summary: 'List open holds',
     query: pageQuery,
     answer: pageOf(holdAnswer),
-    async handle(call) {
-      const found = await books(call);
-      if (!found.ok) return found;
-      const read = (after: string | null) => found.value.ledger.holds(after);
-      const idOf = (hold: HoldView) => hold.id;
-      return listedFromLedger(call, { name: 'hold', read, idOf, toWire: holdWire });
-    },
+    handle: (call) =>
+      listedFromLedger(call, {
+        name: 'hold',
+        read: (ledger, after) => ledger.holds(after),
+        idOf: (hold) => hold.id,
+        toWire: holdWire,
+      }),
   }),
   entryOperation,
   auditOperation,

@@ -5,15 +5,15 @@
  */
 import * as z from 'zod/mini';
 import { overflowVerifyMicrosMax } from '../base/limits-capacity';
-import { err, ok, type Result } from '../base/result';
+import { ok, type Result } from '../base/result';
 import { isCatalogId } from '../domain/catalog/endpoint';
 import type { RouteRow } from '../domain/overflow/routes';
 import type { Refusal } from '../domain/refusal';
 import { routeCursor, type SyncRun, type VerifyRun } from '../ports/overflow-jobs';
-import { invalid } from './body';
-import { time, timeText } from './fields';
+import type { Page } from '../ports/store';
+import { time, timeOrNull } from './fields';
 import { answering, type Call, type Operation, writing } from './operation';
-import { limitAsked, pageOf, pageQuery } from './pagination';
+import { cursorAsked, cursorOf, paged, pageOf, pageQuery } from './pagination';
 
 const micros = z.nullable(z.int());
 
@@ -161,19 +161,10 @@ export const overflowOperations: readonly Operation[] = [
   }),
 ];
 
-async function list(call: Call) {
-  const { query } = call.facts;
-  const limit = limitAsked(query);
-  if (!limit.ok) return limit;
-  const after = afterOf(query.get('cursor') ?? null);
-  if (!after.ok) return after;
-  const page = { after: after.value, limit: limit.value + 1 };
-  const rows = await call.services.overflow.routes(page);
-  if (!rows.ok) return rows;
-  const shown = rows.value.slice(0, limit.value);
-  const last = rows.value.length > limit.value ? shown.at(-1) : undefined;
-  const next = last === undefined ? null : btoa(routeCursor(last));
-  return ok({ data: shown.map(routeWire), next_cursor: next });
+function list(call: Call) {
+  const { overflow } = call.services;
+  const read = (page: Page) => overflow.routes(page);
+  return paged(call, { names: routeNames, read, nameOf: routeCursor, toWire: routeWire });
 }
 
 const routeWire = (row: RouteRow): z.output<typeof routeAnswer> => ({
@@ -184,7 +175,7 @@ const routeWire = (row: RouteRow): z.output<typeof routeAnswer> => ({
   price_micros: row.priceMicros,
   unit: row.unit,
   ratio: row.ratioMilli === null ? null : row.ratioMilli / 1_000,
-  last_verified_at: row.lastVerifiedAtMs === null ? null : timeText(row.lastVerifiedAtMs),
+  last_verified_at: timeOrNull(row.lastVerifiedAtMs),
   enabled: row.enabled,
   disabled_reason: row.disabledReason,
   failure: row.failure,
@@ -228,7 +219,7 @@ async function verify(
   call: Call,
   { all, max_micros: maxMicros, cursor }: z.output<typeof verifyBody>,
 ): Promise<Result<z.output<typeof verifyAnswer>, Refusal>> {
-  const after = afterOf(cursor);
+  const after = cursorAsked(cursor, routeNames);
   if (!after.ok) return after;
   const options = { all, maxMicros, after: after.value };
   const run = await call.services.overflow.verify(options, call.facts.background);
@@ -250,27 +241,15 @@ function verifyWire(run: VerifyRun): z.output<typeof verifyAnswer> {
       cost_micros: entry.costMicros,
     })),
     alarm: run.alarm,
-    next_cursor: run.next === null ? null : btoa(run.next),
+    next_cursor: run.next === null ? null : cursorOf(run.next),
     sync: run.sync === null ? null : syncWire(run.sync),
   };
 }
 
-/** A cursor of ours: a catalog id and the name of an aggregator. Longer than that of a list of ids. */
-function afterOf(cursor: string | null): Result<string | null, Refusal> {
-  if (cursor === null) return ok(null);
-  const text = decoded(cursor);
-  const [id = '', aggregator = '', rest] = text.split(' ');
-  const isOurs = isCatalogId(id) && /^[a-z0-9_-]{1,64}$/.test(aggregator) && rest === undefined;
-  return isOurs
-    ? ok(text)
-    : err(invalid({ path: 'cursor', message: 'is not a cursor of this list' }));
-}
-
-/** Empty where it is no base 64. */
-function decoded(cursor: string): string {
-  try {
-    return atob(cursor);
-  } catch {
-    return '';
-  }
-}
+/** A catalog id and the name of an aggregator. */
+const routeNames = {
+  test(text: string): boolean {
+    const [id = '', aggregator = '', rest] = text.split(' ');
+    return isCatalogId(id) && /^[a-z0-9_-]{1,64}$/.test(aggregator) && rest === undefined;
+  },
+};

@@ -16,6 +16,7 @@ import type { Refusal } from '../domain/refusal';
 import type { RouteRecord } from '../ports/store';
 import { invalid } from './body';
 import { dated, datedWire, reference, text, whole } from './fields';
+import { named } from './known';
 import { answering, type Call, type Operation, onWire, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { prefixPath } from './paths';
@@ -126,7 +127,8 @@ async function create(call: Call, body: z.output<typeof newRouteBody>) {
   const { nowMs } = call.facts;
   const given = judged(body);
   if (!given.ok) return given;
-  const upstream = await knownUpstream(call, body.upstream_id);
+  const { routes, upstreams } = call.services.store;
+  const upstream = await named('upstream', upstreams.get(call.tenantId, body.upstream_id));
   if (!upstream.ok) return upstream;
   const row: RouteRecord = {
     id: newId('rte', nowMs),
@@ -136,7 +138,6 @@ async function create(call: Call, body: z.output<typeof newRouteBody>) {
     createdAt: nowMs,
     updatedAt: nowMs,
   };
-  const { routes } = call.services.store;
   const made = await call.wrote(routes.insertBelow(row, routesPerUpstreamMax));
   if (!made.ok) return made;
   if (!made.value) {
@@ -173,14 +174,4 @@ function judged(body: z.output<typeof routeBody>): Result<Given, Refusal> {
     priority: body.priority,
     enabled: body.enabled,
   });
-}
-
-/** Whether that upstream is the tenant's. */
-async function knownUpstream(call: Call, upstreamId: string): Promise<Result<void, Refusal>> {
-  const upstream = await call.services.store.upstreams.get(call.tenantId, upstreamId);
-  if (upstream.ok) return ok(undefined);
-  const unknown = upstream.error.code === 'resource.not_found';
-  return unknown
-    ? err(invalid({ path: 'upstream_id', message: 'names no upstream of yours' }))
-    : upstream;
 }

@@ -22,7 +22,7 @@ import {
   needsLimits,
   putInForce,
 } from './ledger-limits';
-import { fromLedger, holdsAreOpen } from './ledger-refusals';
+import { fromLedger } from './ledger-refusals';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 
@@ -256,7 +256,7 @@ async function withoutHolds(call: Call, ledgerTenantId: string): Promise<Result<
   if (!owner.ok) return owner;
   const view = await fromLedger(booksOf(call, owner.value).ledger.view());
   if (!view.ok) return view;
-  return view.value.openHolds === 0 ? ok(undefined) : err(holdsAreOpen);
+  return view.value.openHolds === 0 ? ok(undefined) : err({ code: 'ledger.holds_open' });
 }
 
 /** The chain of the tenant above a new one, leaf first; empty above a root. */

@@ -12,7 +12,7 @@ import type { UpstreamRecord } from '../ports/store';
 import { type BindingBody, judgeBindings, secretNames } from './bindings';
 import { invalid } from './body';
 import { judgeHeaderRules } from './header-rules';
-import { knownProject } from './known';
+import { namedProject } from './known';
 import { answering, type Call, type Operation, removing, writing } from './operation';
 import { listed, pageOf, pageQuery } from './pagination';
 import { basePath } from './paths';
@@ -124,7 +124,7 @@ async function judged(
   if (!path.ok) return err(invalid({ path: 'base_path', message: path.error }));
   const headerRules = judgeHeaderRules(body.header_rules);
   if (!headerRules.ok) return err(invalid(...headerRules.error));
-  const project = await knownProject(call, body.project_id);
+  const project = await namedProject(call, body.project_id);
   if (!project.ok) return project;
   const bindings = await boundBindings(call, body.bindings);
   if (!bindings.ok) return bindings;
