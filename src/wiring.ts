@@ -14,10 +14,9 @@ import { OverflowStore } from './adapters/d1/overflow-store';
 import { stored } from './adapters/d1/store/statements';
 import { d1Store } from './adapters/d1/store/store';
 import { D1TaskIndex } from './adapters/d1/task-index';
-import { capacityStubs } from './adapters/durable/capacity-call';
 import { DurableCapacityDesk } from './adapters/durable/capacity-desk';
-import { DurableCapacityObjects } from './adapters/durable/capacity-objects';
-import { ledgerStubs, packedLedger, platformTime } from './adapters/durable/ledger-call';
+import { capacityStubs, DurableCapacityObjects } from './adapters/durable/capacity-objects';
+import { ledgerStubs, packedLedger } from './adapters/durable/ledger-call';
 import { DurableLedgerDesk } from './adapters/durable/ledger-desk';
 import { DurableLedgers } from './adapters/durable/ledgers';
 import { DurableOverflowBudgets } from './adapters/durable/overflow-budgets';
@@ -30,6 +29,7 @@ import { R2ReplayBodies } from './adapters/r2/replay-bodies';
 import { BufferedCallLog } from './adapters/telemetry/call-log';
 import { HubReader, hubShards, IsolateTally } from './adapters/telemetry/metrics';
 import { report } from './adapters/telemetry/report';
+import { platformTime } from './adapters/time';
 import { VaultCredentials } from './adapters/vault/credentials';
 import { platformSigner } from './adapters/vault/platform-sign';
 import { TokenMint } from './adapters/vault/token-check';
@@ -293,7 +293,7 @@ function overflowOf(bindings: Bindings, env: Env, client: JobClient): Overflow {
       stubOf: (name) => bindings.OVERFLOW_BUDGET.get(bindings.OVERFLOW_BUDGET.idFromName(name)),
       budgetMicros: dailyBudgetMicros,
       report,
-      start: platformTime.start,
+      time: platformTime,
     }),
     ask: (request, background) =>
       client.ask(request, { bytesMax: overflowAnswerBytesMax, background }),

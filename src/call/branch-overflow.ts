@@ -208,7 +208,7 @@ async function onHold(run: Run, money: Money): Promise<Child | null> {
   // A run that is asked about for long outlives a lease: from here it is renewed.
   money.lasts();
   const came = await ran(run);
-  closeBudget(run, holdId, came);
+  budgets.close(aggregator.name, holdId, budgetEnd(came), background);
   return settled(run, money, came);
 }
 
@@ -248,18 +248,6 @@ const ran = ({ call, catalog, aggregator, key, envelope, ports, background }: Ru
     sleep: ports.sleep,
     signalOf: signalOfRelayed(call, catalog, ports.nowMs()),
   });
-
-/** An unknown cost stays spent until the day ends. */
-function closeBudget(
-  { aggregator, ports, background }: Run,
-  id: string,
-  outcome: EnvelopeOutcome,
-): void {
-  const { budgets } = ports.overflow;
-  const end = budgetEnd(outcome);
-  if (end?.kind === 'give_back') budgets.giveBack(aggregator.name, id, background);
-  if (end?.kind === 'reconcile') budgets.reconcile(aggregator.name, id, end.micros, background);
-}
 
 async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promise<Child> {
   if (outcome.kind === 'pending')
@@ -386,7 +374,7 @@ async function shadowed(run: Run, onShadow: Failed['onShadow']): Promise<null> {
   const reservation = await budgets.reserve(aggregator.name, id, estimateMicros, background);
   if (reservation.outcome !== 'reserved') return null;
   const outcome = await ran(run);
-  closeBudget(run, id, outcome);
+  budgets.close(aggregator.name, id, budgetEnd(outcome), background);
   if (outcome.kind === 'failed') marked(run, outcome.failure);
   ports.report('overflow.shadow', {
     call_id: call.id,

@@ -49,7 +49,7 @@ import { alone, derived, type OverflowSyncPorts } from './overflow-sync';
 export interface OverflowVerifyPorts extends OverflowSyncPorts {
   readonly store: OverflowSyncPorts['store'] &
     Pick<OverflowStore, 'list' | 'oldest' | 'endpoint' | 'stamp' | 'disable'>;
-  readonly budgets: Pick<OverflowBudgets, 'reserve' | 'reconcile' | 'giveBack'>;
+  readonly budgets: Pick<OverflowBudgets, 'reserve' | 'close'>;
   readonly settings: ReadonlyMap<string, string>;
   readonly policy: EgressPolicy;
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -172,7 +172,7 @@ async function visit(ports: OverflowVerifyPorts, about: RouteVisit): Promise<Ver
   const reserved = await ports.budgets.reserve(name, id, trial.value.estimateMicros, background);
   if (reserved.outcome !== 'reserved') return skipped(row, 'budget');
   const outcome = await relayed(ports, trial.value);
-  closeBudget(ports, trial.value, id, outcome);
+  ports.budgets.close(name, id, budgetEnd(outcome), background);
   return judged(ports, trial.value, outcome);
 }
 
@@ -256,17 +256,6 @@ function relayed(ports: OverflowVerifyPorts, trial: Trial): Promise<EnvelopeOutc
     signalOf: ({ status, bodyHead }) =>
       signalOf(ports, trial, { status, header: () => null, bodyHead }),
   });
-}
-
-function closeBudget(
-  { budgets }: OverflowVerifyPorts,
-  { aggregator, background }: Trial,
-  id: string,
-  outcome: EnvelopeOutcome,
-): void {
-  const end = budgetEnd(outcome);
-  if (end?.kind === 'give_back') budgets.giveBack(aggregator.name, id, background);
-  if (end?.kind === 'reconcile') budgets.reconcile(aggregator.name, id, end.micros, background);
 }
 
 function relayLeg(outcome: EnvelopeOutcome): RelayLeg {

@@ -5,7 +5,7 @@
  * Amounts are micro-USD.
  */
 import type { MaybePromise } from '../base/result';
-import type { BudgetDay, ReserveAnswer } from '../domain/overflow/budget';
+import type { BudgetDay, BudgetEnd, ReserveAnswer } from '../domain/overflow/budget';
 import type { OverflowRoute } from '../domain/overflow/routes';
 import type { LookupContext } from './catalog';
 import type { Background } from './config';
@@ -19,10 +19,8 @@ export interface OverflowBudgets {
     estimateMicros: number,
     background: Background,
   ): Promise<ReserveAnswer | { readonly outcome: 'unavailable' }>;
-  /** The cost is known, zero included when a run was made. An unknown one is not reported: its estimate stays spent. */
-  reconcile(aggregator: string, id: string, actualMicros: number, background: Background): void;
-  /** Known not to be charged. */
-  giveBack(aggregator: string, id: string, background: Background): void;
+  /** Ends a reservation; null: nobody knows what the run cost, and its estimate stays spent. */
+  close(aggregator: string, id: string, end: BudgetEnd | null, background: Background): void;
   /** The newest day first; null: the object does not answer. */
   days(aggregator: string): Promise<readonly BudgetDay[] | null>;
 }

@@ -33,7 +33,7 @@ import type { Capacity, Standing } from '../../ports/capacity';
 import type { LookupContext } from '../../ports/catalog';
 import type { Background } from '../../ports/config';
 import type { DeskTime } from '../../ports/ledger';
-import { callCapacity } from './capacity-call';
+import { callObject } from './object-call';
 
 /** The part of an object that the road uses. */
 export interface CapacityObject {
@@ -113,7 +113,7 @@ export class DurableCapacityDesk implements Capacity {
     const atMs = time.nowMs();
     // Its request may die before the answer: then the lock may be asked about again later.
     this.#asked.set(op.lockId, atMs + capacityAskAgainMs);
-    const answer = await callCapacity(() => objectOf(provider).probe(op), {
+    const answer = await callObject(() => objectOf(provider).probe(op), {
       time,
       ms: capacityAnswerWaitMs,
     });
@@ -134,7 +134,7 @@ export class DurableCapacityDesk implements Capacity {
   async take(provider: string, op: SlotOp, _background: Background): Promise<SlotAnswer | null> {
     const { objectOf, time } = this.#parts;
     const ms = capacityAnswerWaitMs;
-    const answer = await callCapacity(() => objectOf(provider).take(op), { time, ms });
+    const answer = await callObject(() => objectOf(provider).take(op), { time, ms });
     if (answer === null) this.#parts.unanswered('take', provider);
     return answer;
   }
@@ -142,7 +142,7 @@ export class DurableCapacityDesk implements Capacity {
   giveBack(provider: string, id: string, background: Background): void {
     const giving = async (): Promise<void> => {
       const { objectOf, time } = this.#parts;
-      const given = await callCapacity(
+      const given = await callObject(
         async () => {
           await objectOf(provider).giveBack(id);
           return true;
@@ -256,7 +256,7 @@ export class DurableCapacityDesk implements Capacity {
     const { objectOf, time } = this.#parts;
     const atMs = time.nowMs();
     const attempt = () => send(objectOf(provider), time.nowMs());
-    const view = await callCapacity(attempt, { time, ms: capacityTellWaitMs });
+    const view = await callObject(attempt, { time, ms: capacityTellWaitMs });
     if (view === null) this.#parts.unanswered(question, provider);
     else this.#keep(provider, { view, atMs }, background);
     return view !== null;

@@ -3,13 +3,21 @@
  * Promises: see `ports/capacity.ts`; no answer is `null`. Must never: keep a stub. Made by wiring.ts.
  */
 import type { ProviderCapacity } from '../../../durable-objects/provider-capacity';
-import { capacityTellWaitMs } from '../../base/limits-capacity';
+import { capacityTellWaitMs, capacityViewsMax } from '../../base/limits-capacity';
 import type { CapacityState, Reading } from '../../domain/capacity/operations';
 import type { CapacityObjects } from '../../ports/capacity';
 import type { DeskTime } from '../../ports/ledger';
-import { callCapacity } from './capacity-call';
+import { callObject, objectIds } from './object-call';
 
 type Stub = DurableObjectStub<ProviderCapacity>;
+
+/** Stubs by provider, or by `overflow:<aggregator>`. */
+export function capacityStubs(
+  namespace: DurableObjectNamespace<ProviderCapacity>,
+): (provider: string) => Stub {
+  const idOf = objectIds(namespace, capacityViewsMax);
+  return (provider) => namespace.get(idOf(provider));
+}
 
 /** What the adapter is made of. */
 export interface DurableCapacityObjectsParts {
@@ -42,6 +50,6 @@ export class DurableCapacityObjects implements CapacityObjects {
 
   #call<T>(provider: string, call: (stub: Stub) => Promise<T>): Promise<T | null> {
     const { stubOf, time } = this.#parts;
-    return callCapacity(() => call(stubOf(provider)), { time, ms: capacityTellWaitMs });
+    return callObject(() => call(stubOf(provider)), { time, ms: capacityTellWaitMs });
   }
 }

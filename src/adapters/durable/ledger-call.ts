@@ -6,10 +6,11 @@
  */
 import type { OrgLedger } from '../../../durable-objects/org-ledger';
 import { ledgerBusyRetryMs, ledgerCallTimeoutMs, ledgerDesksMax } from '../../base/limits-money';
-import { Lru } from '../../base/lru';
 import type { Applied, EndOp, LedgerBusy, PlaceOp } from '../../domain/ledger/operations';
 import { packBatch, unpackAnswers } from '../../domain/ledger/wire';
 import type { DeskTime, LedgerAddress, LedgerUnavailable } from '../../ports/ledger';
+import { orLate } from '../time';
+import { isOverloaded, objectIds } from './object-call';
 
 /** The part of an object that the road uses. */
 export interface LedgerObject {
@@ -24,29 +25,13 @@ export const ledgerUnavailable: LedgerUnavailable = {
   retryAfterMs: ledgerBusyRetryMs,
 };
 
-/** Time of the platform. */
-export const platformTime: DeskTime = {
-  nowMs: () => Date.now(),
-  start: (ms, act) => {
-    const timer = setTimeout(act, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
-/**
- * Stubs by address. The id is kept: making it hashes a name. The region counts only for the call
- * that makes the object.
- */
+/** Stubs by address. The region counts only for the call that makes the object. */
 export function ledgerStubs(
   namespace: DurableObjectNamespace<OrgLedger>,
 ): (address: LedgerAddress) => DurableObjectStub<OrgLedger> {
-  const ids = new Lru<string, DurableObjectId>(ledgerDesksMax);
+  const idOf = objectIds(namespace, ledgerDesksMax);
   return ({ ledgerTenantId, homeRegion }) => {
-    let id = ids.get(ledgerTenantId);
-    if (id === undefined) {
-      id = namespace.idFromName(ledgerTenantId);
-      ids.set(ledgerTenantId, id);
-    }
+    const id = idOf(ledgerTenantId);
     if (homeRegion === null) return namespace.get(id);
     return namespace.get(id, { locationHint: homeRegion as DurableObjectLocationHint });
   };
@@ -66,20 +51,6 @@ export function callLedger<T>(
   time: DeskTime,
 ): Promise<T | LedgerBusy | LedgerUnavailable> {
   return orLate(twice(attempt), { time, ms: ledgerCallTimeoutMs, late: ledgerUnavailable });
-}
-
-/** What `work` gives, or `late` when it takes longer than `ms`; `work` must not reject. */
-export function orLate<T>(
-  work: Promise<T>,
-  { time, ms, late }: { time: DeskTime; ms: number; late: T },
-): Promise<T> {
-  return new Promise((resolve) => {
-    const cancel = time.start(ms, () => resolve(late));
-    void work.then((value) => {
-      cancel();
-      resolve(value);
-    });
-  });
 }
 
 async function twice<T>(attempt: () => Promise<T>): Promise<T | LedgerBusy | LedgerUnavailable> {
@@ -102,7 +73,3 @@ const isBusy = (answer: unknown): boolean =>
   answer !== null &&
   'outcome' in answer &&
   answer.outcome === ledgerBusy.outcome;
-
-/** The platform's mark on an object that has too many requests; it did nothing of this one, and another try would add to them. */
-export const isOverloaded = (fault: unknown): boolean =>
-  fault instanceof Error && 'overloaded' in fault && fault.overloaded === true;

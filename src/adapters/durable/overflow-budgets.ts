@@ -1,17 +1,17 @@
 /**
  * DurableOverflowBudgets: the budgets of aggregators, one object each.
  * Promises: bounded in time; a fault is tried once more on a fresh stub, because every operation carries an id; no answer to a reservation
- * means that nothing may be sent, and gives back what may have been reserved. Must never: keep a stub or try an overloaded object again.
- * Implements ports/overflow.ts.
+ * means that nothing may be sent, and gives back what may have been reserved. Must never: keep a stub. Implements ports/overflow.ts.
  * Made by wiring.ts.
  */
 import type { OverflowBudget } from '../../../durable-objects/overflow-budget';
 import { overflowBudgetWaitMs } from '../../base/limits-capacity';
-import type { BudgetDay, ReserveAnswer } from '../../domain/overflow/budget';
+import type { BudgetDay, BudgetEnd, ReserveAnswer } from '../../domain/overflow/budget';
 import type { Background } from '../../ports/config';
+import type { DeskTime } from '../../ports/ledger';
 import type { OverflowBudgets } from '../../ports/overflow';
 import type { Report } from '../d1/answered';
-import { isOverloaded } from './ledger-call';
+import { callObject } from './object-call';
 
 type Stub = Pick<DurableObjectStub<OverflowBudget>, 'reserve' | 'reconcile' | 'giveBack' | 'days'>;
 
@@ -22,8 +22,7 @@ export interface OverflowBudgetsParts {
   /** Micro-USD a UTC day and aggregator. */
   readonly budgetMicros: number;
   readonly report: Report;
-  /** Calls `act` once after `ms`; gives back what cancels it. */
-  readonly start: (ms: number, act: () => void) => () => void;
+  readonly time: DeskTime;
 }
 
 const unavailable = { outcome: 'unavailable' } as const;
@@ -46,45 +45,30 @@ export class DurableOverflowBudgets implements OverflowBudgets {
       stub.reserve(id, estimateMicros, budgetMicros),
     );
     if (answer !== null) return answer;
-    this.giveBack(aggregator, id, background);
+    this.close(aggregator, id, { kind: 'give_back' }, background);
     return unavailable;
   }
 
-  reconcile(aggregator: string, id: string, actualMicros: number, background: Background): void {
-    background(this.#call(aggregator, 'reconcile', (stub) => stub.reconcile(id, actualMicros)));
-  }
-
-  giveBack(aggregator: string, id: string, background: Background): void {
-    background(this.#call(aggregator, 'give_back', (stub) => stub.giveBack(id)));
+  close(aggregator: string, id: string, end: BudgetEnd | null, background: Background): void {
+    if (end === null) return;
+    const ask = (stub: Stub) =>
+      end.kind === 'give_back' ? stub.giveBack(id) : stub.reconcile(id, end.micros);
+    background(this.#call(aggregator, end.kind, ask));
   }
 
   days(aggregator: string): Promise<readonly BudgetDay[] | null> {
     return this.#call<readonly BudgetDay[]>(aggregator, 'days', (stub) => stub.days());
   }
 
-  /** null: no answer in time, twice. */
   async #call<T>(
     aggregator: string,
     what: string,
     ask: (stub: Stub) => PromiseLike<T>,
   ): Promise<T | null> {
-    const late = Promise.withResolvers<null>();
-    const cancel = this.#parts.start(overflowBudgetWaitMs, () => late.resolve(null));
-    const answer = await Promise.race([this.#twice(aggregator, ask), late.promise]);
-    cancel();
-    if (answer === null) this.#parts.report('overflow.budget_silent', { aggregator, what });
+    const { stubOf, time, report } = this.#parts;
+    const attempt = () => ask(stubOf(aggregator));
+    const answer = await callObject(attempt, { time, ms: overflowBudgetWaitMs });
+    if (answer === null) report('overflow.budget_silent', { aggregator, what });
     return answer;
-  }
-
-  async #twice<T>(aggregator: string, ask: (stub: Stub) => PromiseLike<T>): Promise<T | null> {
-    for (let tries = 1; tries <= 2; tries += 1) {
-      try {
-        return await ask(this.#parts.stubOf(aggregator));
-      } catch (fault) {
-        // The second stub is a fresh one; an object that fails twice is no answer.
-        if (isOverloaded(fault)) break;
-      }
-    }
-    return null;
   }
 }

@@ -16,7 +16,7 @@ import type {
   SettlementKeeper,
   SettlementMessage,
 } from '../../ports/ledger';
-import { orLate } from './ledger-call';
+import { orLate } from '../time';
 import { bodyBytes } from './ticket';
 
 /** What an operation without a body takes at most, bytes: two ids, a reason, and the encoding. */

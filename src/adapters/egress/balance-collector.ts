@@ -19,6 +19,7 @@ import {
 } from '../../domain/capacity/collect';
 import type { BalanceRequest } from '../../domain/catalog/balance';
 import type { Background } from '../../ports/config';
+import { orLate } from '../time';
 import { type OperatorParts, operatorSend } from './operator-send';
 
 /** One account of a provider that declares a balance call, and its credential. */
@@ -39,19 +40,11 @@ export class BalanceCollector {
   }
 
   /** The balance, or why there is none. */
-  async collect(job: CollectJob): Promise<Collected<Measured>> {
+  collect(job: CollectJob): Promise<Collected<Measured>> {
     const abort = new AbortController();
-    const late = Promise.withResolvers<Collected<Measured>>();
-    const cancel = this.#parts.time.start(collectorWaitMs, () => {
-      late.resolve(err('late'));
-      abort.abort();
-    });
     const work = this.#read(job, abort.signal).catch((): Collected<Measured> => err('unreachable'));
-    try {
-      return await Promise.race([work, late.promise]);
-    } finally {
-      cancel();
-    }
+    const { time } = this.#parts;
+    return orLate(work, { time, ms: collectorWaitMs, late: err('late'), abort });
   }
 
   async #read(job: CollectJob, signal: AbortSignal): Promise<Collected<Measured>> {

@@ -7,6 +7,7 @@
  * Residue: the runtime resolves once more when it connects; pinning is not possible with `fetch`. Made by `wiring.ts`.
  */
 import { assertNever } from '../../base/assert';
+import { readJson } from '../../base/json-path';
 import {
   resolvedHostsMax,
   resolverAddressesMax,
@@ -16,11 +17,13 @@ import {
   resolverTtlCeilingMs,
   resolverTtlFloorMs,
 } from '../../base/limits';
+import { readWithin } from '../../base/read-within';
 import { err, ok, type Result } from '../../base/result';
 import { addressVerdict } from '../../domain/egress/address';
 import { type EgressAllowance, isAllowed } from '../../domain/egress/allowance';
 import type { Refusal } from '../../domain/refusal';
 import type { EgressGuard } from '../../ports/egress';
+import { orLate, platformTime } from '../time';
 
 /** The part of `fetch` that the resolver uses. */
 export type ResolverFetch = (url: string, init: ResolverRequest) => Promise<Response>;
@@ -106,8 +109,7 @@ export function dohEgressGuard(needs: DohGuardNeeds): EgressGuard {
  * Reads one JSON answer (Google's and Cloudflare's dns-json format), or null when it cannot be relied on: not NOERROR or NXDOMAIN,
  * truncated, malformed. NXDOMAIN and NOERROR without data are answers without addresses. CNAME records only bound the life.
  */
-export function parseDohAnswer(text: string): DohAnswer | null {
-  const message = parseJson(text);
+export function dohAnswer(message: unknown): DohAnswer | null {
   if (!isRecord(message)) return null;
   const { Status: status, TC: truncated, Answer: answer } = message;
   if (truncated === true || (status !== STATUS_NOERROR && status !== STATUS_NXDOMAIN)) return null;
@@ -128,10 +130,13 @@ export function parseDohAnswer(text: string): DohAnswer | null {
 
 /** Asks both families. One private address decides; otherwise both answers must be known: the missing one may be the private one. */
 async function resolve(needs: DohGuardNeeds, host: string): Promise<Finding> {
-  const answers = await withDeadline((signal) =>
+  const abort = new AbortController();
+  const { signal } = abort;
+  const answers = await orLate<readonly (DohAnswer | null)[]>(
     Promise.all([ask(needs, host, 'A', signal), ask(needs, host, 'AAAA', signal)]),
+    { time: platformTime, ms: resolverTimeoutMs, late: [], abort },
   );
-  const known = (answers ?? []).flatMap((answer) => answer ?? []);
+  const known = answers.flatMap((answer) => answer ?? []);
   const addresses = known.flatMap((answer) => answer.addresses);
   if (addresses.length > resolverAddressesMax) return FAILED;
   const ttlMs = Math.min(...known.map((answer) => answer.ttlMs));
@@ -161,48 +166,15 @@ async function ask(
       signal,
       cf: { cacheTtl: -1 },
     });
-    const text = response.status === 200 ? await readBounded(response) : null;
-    if (text === null) await response.body?.cancel();
-    return text === null ? null : parseDohAnswer(text);
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      return null;
+    }
+    const bytes = await readWithin(response.body, resolverAnswerBytesMax);
+    const document = bytes === null ? null : readJson(bytes);
+    return document?.ok === true ? dohAnswer(document.value) : null;
   } catch {
     return null;
-  }
-}
-
-/** The body as UTF-8, or null beyond the limit or when it is absent. Throws what the stream throws. */
-async function readBounded(response: Response): Promise<string | null> {
-  if (response.body === null) return null;
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
-  const reader = response.body.getReader();
-  let text = '';
-  let bytes = 0;
-  try {
-    for (;;) {
-      const chunk = await reader.read();
-      if (chunk.done) return text + decoder.decode();
-      bytes += chunk.value.byteLength;
-      if (bytes > resolverAnswerBytesMax) return null;
-      text += decoder.decode(chunk.value, { stream: true });
-    }
-  } finally {
-    reader.releaseLock();
-  }
-}
-
-/** Runs `work` for at most the resolver's time, then aborts it and says null, even when `work` does not hear the signal. */
-async function withDeadline<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
-  const abort = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const late = new Promise<null>((done) => {
-    timer = setTimeout(() => {
-      abort.abort();
-      done(null);
-    }, resolverTimeoutMs);
-  });
-  try {
-    return await Promise.race([work(abort.signal), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 
@@ -247,14 +219,6 @@ function blocked(host: string): Result<void, Refusal> {
 
 function unresolved(host: string): Result<void, Refusal> {
   return err({ code: 'egress.unresolved', host });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -9,6 +9,7 @@ import { readWithin } from '../../base/read-within';
 import { parseTarget } from '../../domain/egress/target-url';
 import type { ReadyRequest } from '../../domain/overflow/test-call';
 import type { Background } from '../../ports/config';
+import { orLate } from '../time';
 import { type OperatorParts, operatorSend, type SendTerms } from './operator-send';
 
 /** Bounds of one request; `waitMs` is that of an aggregator's answer when it is left out. */
@@ -33,21 +34,14 @@ export class JobClient {
   }
 
   /** null: no answer, or one that is larger than `bytesMax`. */
-  async ask(
+  ask(
     request: ReadyRequest,
     { bytesMax, background, waitMs = overflowAnswerWaitMs }: AskRules,
   ): Promise<ReadAnswer | null> {
     const abort = new AbortController();
-    const late = Promise.withResolvers<null>();
-    const cancel = this.#parts.time.start(waitMs, () => {
-      late.resolve(null);
-      abort.abort();
-    });
     const terms = { signal: abort.signal, background };
     const work = this.#answer(request, bytesMax, terms).catch(() => null);
-    const answer = await Promise.race([work, late.promise]);
-    cancel();
-    return answer;
+    return orLate(work, { time: this.#parts.time, ms: waitMs, late: null, abort });
   }
 
   async #answer(

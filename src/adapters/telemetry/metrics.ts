@@ -10,7 +10,7 @@ import { type Counts, Totals } from '../../domain/metrics/series';
 import type { CallRow } from '../../ports/evidence';
 import type { DeskTime } from '../../ports/ledger';
 import type { FailOpen, MetricsReader, Tally } from '../../ports/metrics';
-import { callCapacity } from '../durable/capacity-call';
+import { callObject } from '../durable/object-call';
 
 /** The part of a hub that is used here. */
 export interface HubShard {
@@ -107,4 +107,4 @@ export class HubReader implements MetricsReader {
 
 /** An answer within its time, asked for twice at most; null: there is none. */
 const answered = <T>({ time }: HubParts, ask: () => Promise<T>): Promise<T | null> =>
-  callCapacity(ask, { time, ms: metricsAnswerWaitMs });
+  callObject(ask, { time, ms: metricsAnswerWaitMs });

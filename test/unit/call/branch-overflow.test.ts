@@ -77,8 +77,10 @@ async function run(setting: Setting = {}) {
       if (outcome === 'throws') throw new Error('bug');
       return outcome === 'refused' ? { outcome, spentMicros: 1, budgetMicros: 1 } : { outcome };
     },
-    reconcile: (name, _id, micros) => void asked.push(`reconcile ${name} ${micros}`),
-    giveBack: (name) => void asked.push(`giveBack ${name}`),
+    close: (name, _id, end) => {
+      if (end?.kind === 'reconcile') asked.push(`reconcile ${name} ${end.micros}`);
+      if (end?.kind === 'give_back') asked.push(`giveBack ${name}`);
+    },
     days: async () => null,
   };
   const ports: OverflowPorts = {

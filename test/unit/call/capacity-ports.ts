@@ -95,8 +95,7 @@ export const noOverflow: Overflow = {
   ask: async () => null,
   budgets: {
     reserve: async () => ({ outcome: 'unavailable' }),
-    reconcile: () => undefined,
-    giveBack: () => undefined,
+    close: () => undefined,
     days: async () => null,
   },
 };

@@ -79,8 +79,10 @@ export function world(options: WorldOptions = {}) {
         money.push(`reserve ${name} ${micros}`);
         return options.reserve ?? { outcome: 'reserved' };
       },
-      reconcile: (name, _id, micros) => void money.push(`reconcile ${name} ${micros}`),
-      giveBack: (name) => void money.push(`give back ${name}`),
+      close: (name, _id, end) => {
+        if (end?.kind === 'reconcile') money.push(`reconcile ${name} ${end.micros}`);
+        if (end?.kind === 'give_back') money.push(`give back ${name}`);
+      },
     },
     aggregators: usualAggregators,
     keyOf: ({ name }) => (keys.includes(name) ? `key of ${name}` : null),

@@ -4,14 +4,16 @@
 import { env } from 'cloudflare:test';
 import { describe, expect, it } from 'vitest';
 import type { ProviderCapacity } from '../../../../durable-objects/provider-capacity';
-import { capacityStubs } from '../../../../src/adapters/durable/capacity-call';
 import {
   type CapacityObject,
   type CapacityQuestion,
   DurableCapacityDesk,
 } from '../../../../src/adapters/durable/capacity-desk';
-import { DurableCapacityObjects } from '../../../../src/adapters/durable/capacity-objects';
-import { platformTime } from '../../../../src/adapters/durable/ledger-call';
+import {
+  capacityStubs,
+  DurableCapacityObjects,
+} from '../../../../src/adapters/durable/capacity-objects';
+import { platformTime } from '../../../../src/adapters/time';
 import {
   capacityAnswerWaitMs,
   capacityAskAgainMs,

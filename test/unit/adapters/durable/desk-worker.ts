@@ -11,10 +11,10 @@ import {
   type LedgerObject,
   ledgerStubs,
   packedLedger,
-  platformTime,
 } from '../../../../src/adapters/durable/ledger-call';
 import { DurableLedgerDesk } from '../../../../src/adapters/durable/ledger-desk';
 import { noSettlementQueue } from '../../../../src/adapters/durable/settlement-queue';
+import { platformTime } from '../../../../src/adapters/time';
 import type { PlaceOp } from '../../../../src/domain/ledger/operations';
 import type { LedgerAddress } from '../../../../src/ports/ledger';
 

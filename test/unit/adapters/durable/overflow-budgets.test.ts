@@ -31,10 +31,13 @@ function world(answers: Answers) {
     >[0]['stubOf'],
     budgetMicros: 20_000_000,
     report: (event, facts) => reports.push(`${event} ${facts.what}`),
-    start: (ms, act) => {
-      const timer = { ms, act };
-      timers.push(timer);
-      return () => void timers.splice(timers.indexOf(timer), 1);
+    time: {
+      nowMs: () => 0,
+      start: (ms, act) => {
+        const timer = { ms, act };
+        timers.push(timer);
+        return () => void timers.splice(timers.indexOf(timer), 1);
+      },
     },
   });
   const background = (work: Promise<unknown>) => void works.push(work);
@@ -63,6 +66,16 @@ describe('a reservation', () => {
     });
     expect((await budgets.reserve('monid', 'call_1', 7, background)).outcome).toBe('reserved');
     expect(asked).toHaveLength(2);
+  });
+
+  it('of an overloaded object is a no at once, and is given back', async () => {
+    const overloaded = Object.assign(new Error('overloaded'), { overloaded: true });
+    const { budgets, background, asked, done } = world({
+      reserve: () => Promise.reject(overloaded),
+    });
+    expect((await budgets.reserve('monid', 'call_1', 7, background)).outcome).toBe('unavailable');
+    await done();
+    expect(asked.map(([name]) => name)).toEqual(['reserve', 'giveBack']);
   });
 
   it('without an answer is a no, is reported, and is given back', async () => {
@@ -98,10 +111,16 @@ describe('an end', () => {
       reconcile: failing,
       giveBack: failing,
     });
-    budgets.reconcile('monid', 'call_1', 5, background);
-    budgets.giveBack('monid', 'call_2', background);
+    budgets.close('monid', 'call_1', { kind: 'reconcile', micros: 5 }, background);
+    budgets.close('monid', 'call_2', { kind: 'give_back' }, background);
+    budgets.close('monid', 'call_3', null, background);
     expect(await done()).toEqual([null, null]);
-    expect(asked).toHaveLength(4);
+    expect(asked).toEqual([
+      ['reconcile', 'call_1', 5],
+      ['giveBack', 'call_2'],
+      ['reconcile', 'call_1', 5],
+      ['giveBack', 'call_2'],
+    ]);
     expect(reports).toEqual([
       'overflow.budget_silent reconcile',
       'overflow.budget_silent give_back',

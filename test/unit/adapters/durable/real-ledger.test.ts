@@ -11,7 +11,6 @@ import {
   type LedgerObject,
   ledgerStubs,
   packedLedger,
-  platformTime,
 } from '../../../../src/adapters/durable/ledger-call';
 import { DurableLedgerDesk } from '../../../../src/adapters/durable/ledger-desk';
 import { DurableLedgers } from '../../../../src/adapters/durable/ledgers';
@@ -19,6 +18,7 @@ import {
   noSettlementQueue,
   SettlementQueue,
 } from '../../../../src/adapters/durable/settlement-queue';
+import { platformTime } from '../../../../src/adapters/time';
 import { settlementsMessageOpsMax, taskPollFirstMs } from '../../../../src/base/limits-money';
 import { JournalAudit } from '../../../../src/domain/ledger/journal-audit';
 import type { EndOp, RecordedAnswer } from '../../../../src/domain/ledger/operations';

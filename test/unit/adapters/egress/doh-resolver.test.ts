@@ -1,8 +1,8 @@
 /** The DoH guard: what passes, what is refused, how long an answer lives, and who waits for whom. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
+  dohAnswer,
   dohEgressGuard,
-  parseDohAnswer,
   type ResolverFetch,
 } from '../../../../src/adapters/egress/doh-resolver';
 import {
@@ -217,14 +217,14 @@ describe('time', () => {
   });
 
   it('the shortest TTL of the whole chain counts', () => {
-    const text = JSON.stringify({
+    const message = {
       Status: 0,
       Answer: [
         { type: 5, TTL: 40, data: 'x' },
         { type: 1, TTL: 90, data: '8.8.8.8' },
       ],
-    });
-    expect(parseDohAnswer(text)).toEqual({ addresses: ['8.8.8.8'], ttlMs: 40_000 });
+    };
+    expect(dohAnswer(message)).toEqual({ addresses: ['8.8.8.8'], ttlMs: 40_000 });
   });
 
   it('C047: past half of its life it is refreshed behind the answer, and a name that turned private is blocked', async () => {
@@ -317,7 +317,10 @@ describe('a resolver that does not answer', () => {
       'a body that stops',
       () =>
         new Response(
-          new ReadableStream({ start: (c) => c.enqueue(new TextEncoder().encode('{')) }),
+          new ReadableStream({
+            type: 'bytes',
+            start: (c) => c.enqueue(new TextEncoder().encode('{')),
+          }),
         ),
     ],
   ])('%s: the call is refused when the time is over, and the signal fires', async (_, hang) => {
