@@ -83,7 +83,7 @@ const onAccount = (
   ports: GuardPorts,
   background: Background,
 ): MaybePromise<Result<GuardedCall, Refusal>> =>
-  whenOk(takePlace(call, catalog, ports, background), (place) => {
+  whenOk(takePlace(call, catalog, ports), (place) => {
     const { account, waitMs, takenAt } = place;
     const { upstream } = account;
     const unused = (): void => {

@@ -10,7 +10,6 @@ import { err, ok, type Result } from '../base/result';
 import { waitOf } from '../domain/capacity/retry-after';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
-import type { Background } from '../ports/config';
 import { type RelayPorts, relay } from './08-relay';
 import { type AnsweredCall, grow } from './call';
 import { type CapacityPorts, mayResend, signalOf } from './capacity';
@@ -34,7 +33,6 @@ export async function resend(
   call: AnsweredCall,
   ports: ResendPorts,
   hold: Hold,
-  background: Background,
 ): Promise<Result<AnsweredCall, Refusal>> {
   const { catalog } = call;
   const { headers } = call.answer;
@@ -48,7 +46,7 @@ export async function resend(
   if (signal?.kind !== 'burst' || signal.waitMs === null) return ok(first);
   await ports.sleep(signal.waitMs);
   if (call.request.signal.aborted) return ok(first);
-  const asking = mayResend(first, catalog, ports, background);
+  const asking = mayResend(first, catalog, ports);
   const hasRoom = asking instanceof Promise ? await asking : asking;
   if (!hasRoom) return ok(first);
   const waitMs = call.smoothed?.waitMs ?? 0;

@@ -6,6 +6,7 @@
  * Called by stages 06 (admit), 07 (take a place), both of which give back a probe that they do not let go on, and by run-call (note what
  * was said; give back what a call took that was not sent).
  */
+import { assert } from '../base/assert';
 import {
   capacityBodyHeadBytesMax,
   capacityRequestCharsMax,
@@ -240,25 +241,22 @@ export function takePlace(
   call: ReservedCall,
   catalog: CatalogCall,
   ports: CapacityPorts,
-  background: Background,
 ): MaybePromise<Result<TakenPlace, Refusal>> {
   const accounts = call.capacity?.accounts ?? catalog.accounts;
   const { endpoint, provider } = catalog.entry;
   const rate = endpoint.rate ?? provider.rate;
   if (rate === null) return ok({ account: inTurn(accounts), waitMs: 0, takenAt: null });
-  return askPlace(call, { catalog, accounts, rate, isSpaced: true }, ports, background).then(
-    (answer) => {
-      if (answer === null) return ok({ account: inTurn(accounts), waitMs: 0, takenAt: null });
-      if (answer.outcome === 'refused')
-        return err({
-          code: 'provider_rate_limited',
-          provider: provider.slug,
-          retryAfterMs: answer.retryAfterMs,
-        } as const);
-      const account = accounts.find(({ label }) => label === answer.account) ?? inTurn(accounts);
-      return ok({ account, waitMs: answer.waitMs, takenAt: provider.slug });
-    },
-  );
+  return askPlace(call, { catalog, accounts, rate, isSpaced: true }, ports).then((answer) => {
+    if (answer === null) return ok({ account: inTurn(accounts), waitMs: 0, takenAt: null });
+    if (answer.outcome === 'refused')
+      return err({
+        code: 'provider_rate_limited',
+        provider: provider.slug,
+        retryAfterMs: answer.retryAfterMs,
+      } as const);
+    const account = accounts.find(({ label }) => label === answer.account) ?? inTurn(accounts);
+    return ok({ account, waitMs: answer.waitMs, takenAt: provider.slug });
+  });
 }
 
 /** Before a re-send: whether the declared window has room. Nothing is declared, or nobody answers: it has. */
@@ -266,13 +264,12 @@ export function mayResend(
   call: AnsweredCall,
   catalog: CatalogCall,
   ports: CapacityPorts,
-  background: Background,
 ): MaybePromise<boolean> {
   const { endpoint, provider } = catalog.entry;
   const rate = endpoint.rate ?? provider.rate;
   if (rate === null) return true;
   const accounts = catalog.accounts.filter(({ label }) => label === call.account);
-  return askPlace(call, { catalog, accounts, rate, isSpaced: false }, ports, background).then(
+  return askPlace(call, { catalog, accounts, rate, isSpaced: false }, ports).then(
     (answer) => answer?.outcome !== 'refused',
   );
 }
@@ -288,7 +285,6 @@ function askPlace(
   { id }: { readonly id: string },
   { catalog, accounts, rate, isSpaced }: Asked,
   ports: CapacityPorts,
-  background: Background,
 ): ReturnType<Capacity['take']> {
   const { endpoint, provider } = catalog.entry;
   const scope = endpoint.rate === null ? provider.slug : endpoint.id;
@@ -303,7 +299,7 @@ function askPlace(
     isEnforced: ports.rateEnforced.has(scope),
     isSpaced,
   };
-  return ports.capacity.take(provider.slug, op, background);
+  return ports.capacity.take(provider.slug, op);
 }
 
 let turn = 0;
@@ -312,7 +308,7 @@ let turn = 0;
 function inTurn(accounts: readonly AccountRung[]): AccountRung {
   turn = (turn + 1) % Number.MAX_SAFE_INTEGER;
   const account = accounts.length === 1 ? accounts[0] : accounts[turn % accounts.length];
-  if (account === undefined) throw new Error('a call of tier 4 has an account');
+  assert(account !== undefined, 'a call of tier 4 has an account');
   return account;
 }
 

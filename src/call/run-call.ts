@@ -199,7 +199,7 @@ class CallLife {
 
   /** The second answer to a burst that may be sent once more. */
   resent(call: AnsweredCall, hold: Hold): Promise<Result<AnsweredCall, Refusal>> {
-    return resend(call, this.#services, hold, this.#background);
+    return resend(call, this.#services, hold);
   }
 
   /** Our "no", unless it is about the operator's account and an aggregator serves the call: then the call's one row is the child's. */

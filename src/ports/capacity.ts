@@ -34,7 +34,7 @@ export interface Capacity {
   /** The call was not sent: somebody else may be the probe at once. Off the call's path. */
   giveBackProbe(provider: string, grant: ProbeGrant, background: Background): void;
   /** A place in the order of sends; null: the object does not answer, the call goes at once. */
-  take(provider: string, op: SlotOp, background: Background): Promise<SlotAnswer | null>;
+  take(provider: string, op: SlotOp): Promise<SlotAnswer | null>;
   /** The place of that call was not used. */
   giveBack(provider: string, id: string, background: Background): void;
   /** Off the call's path; the answer becomes this isolate's view. */

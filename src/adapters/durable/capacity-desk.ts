@@ -131,7 +131,7 @@ export class DurableCapacityDesk implements Capacity {
     background(this.#tell(provider, 'give_back', send, background));
   }
 
-  async take(provider: string, op: SlotOp, _background: Background): Promise<SlotAnswer | null> {
+  async take(provider: string, op: SlotOp): Promise<SlotAnswer | null> {
     const { objectOf, time } = this.#parts;
     const ms = capacityAnswerWaitMs;
     const answer = await callObject(() => objectOf(provider).take(op), { time, ms });

@@ -7,7 +7,7 @@ import type { AnsweredCall } from '../../../src/call/call';
 import type { Hold } from '../../../src/call/custody';
 import type { SlotAnswer } from '../../../src/domain/capacity/operations';
 import { perCall } from '../domain/pricing/prices';
-import { account, answered, backgroundOf, catalogCall } from './calls';
+import { account, answered, catalogCall } from './calls';
 import { capacityPorts, NotedCapacity } from './capacity-ports';
 
 const rate = { limit: 1, windowMs: 1_000 };
@@ -54,7 +54,7 @@ async function run(first: Response, setting: Setting = {}) {
     answer: first,
     ...setting.call,
   });
-  const result = await resend(call, ports, hold, backgroundOf());
+  const result = await resend(call, ports, hold);
   return { result, sends, asked: capacity.asked };
 }
 

@@ -233,7 +233,7 @@ describe('a place', () => {
     const capacity = new NotedCapacity(known);
     const ports = { ...capacityPorts(capacity), rateEnforced: new Set(enforced) };
     const call = reserved({ catalog, capacity: { accounts: catalog.accounts, probe: null } });
-    return { taken: await takePlace(call, catalog, ports, backgroundOf()), asked: capacity.asked };
+    return { taken: await takePlace(call, catalog, ports), asked: capacity.asked };
   };
 
   it('costs no object call without a declared rate; accounts take turns', async () => {
@@ -283,7 +283,7 @@ describe('a place', () => {
     const accounts = catalog.accounts.slice(1);
     const call = reserved({ catalog, capacity: { accounts, probe: null } });
     for (let i = 0; i < 2; i += 1) {
-      const taken = await takePlace(call, catalog, capacityPorts(capacity), backgroundOf());
+      const taken = await takePlace(call, catalog, capacityPorts(capacity));
       expect(taken).toMatchObject({ value: { account: { label: 'b' } } });
     }
     const bucket = { account: 'b', bucket: 'vendor.search#b' };

@@ -467,10 +467,10 @@ describe('a place', () => {
   it('comes from the object, once per call, and goes back', async () => {
     const world = new World();
     world.script = ['loses_answer'];
-    const first = world.desk.take('acme', slot('a'), world.carry);
+    const first = world.desk.take('acme', slot('a'));
     await world.clock.pass(50);
     expect(await first).toMatchObject({ waitMs: 0 });
-    const second = world.desk.take('acme', slot('b'), world.carry);
+    const second = world.desk.take('acme', slot('b'));
     await world.clock.pass(50);
     expect(await second).toMatchObject({ outcome: 'go', waitMs: 50 });
     world.desk.giveBack('acme', 'b', world.carry);
@@ -481,7 +481,7 @@ describe('a place', () => {
   it('without an answer the call goes at once, and that is counted', async () => {
     const world = new World();
     world.script = ['hangs', 'throws', 'throws'];
-    const taken = world.desk.take('acme', slot('a'), world.carry);
+    const taken = world.desk.take('acme', slot('a'));
     world.desk.giveBack('acme', 'a', world.carry);
     await world.clock.pass(capacityAnswerWaitMs);
     expect(await taken).toBeNull();
