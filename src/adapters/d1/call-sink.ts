@@ -4,6 +4,7 @@
  * per call. Called by wiring.ts and the queue handler.
  */
 import { callLogJsonCharsMax, callLogMessageCharsMax, callLogMessagesMax } from '../../base/limits';
+import { partsOf } from '../../base/parts';
 import type { CallRow, CallSink } from '../../ports/evidence';
 
 const insert = `insert or ignore into calls
@@ -24,7 +25,7 @@ export class D1CallSink implements CallSink {
 
   async write(rows: readonly CallRow[]): Promise<void> {
     const texts = rows.map((row) => JSON.stringify(columns(row)));
-    for (const part of partsOf(texts, callLogJsonCharsMax))
+    for (const part of partsOf(texts, callLogJsonCharsMax, charsOf))
       await this.#d1
         .prepare(insert)
         .bind(`[${part.join(',')}]`)
@@ -41,32 +42,21 @@ export class QueueCallSink implements CallSink {
   }
 
   async write(rows: readonly CallRow[]): Promise<void> {
-    const sizes = rows.map((row) => JSON.stringify(row));
-    let at = 0;
-    const messages = partsOf(sizes, callLogMessageCharsMax).map((part) => {
-      at += part.length;
-      return { body: rows.slice(at - part.length, at), contentType: 'json' as const };
-    });
+    const sizeOf = (row: CallRow): number => charsOf(JSON.stringify(row));
+    const messages = partsOf(rows, callLogMessageCharsMax, sizeOf).map((body) => ({
+      body,
+      contentType: 'json' as const,
+    }));
     for (let sent = 0; sent < messages.length; sent += callLogMessagesMax)
       await this.#queue.sendBatch(messages.slice(sent, sent + callLogMessagesMax));
   }
 }
 
 /**
- * Texts in lists of at most `charsMax`, in their order. Rows are of any size: a caller's path has 16 KB, an origin's error text 8,192
- * characters, and one statement that is too large would never be taken, with every row that waits behind it.
+ * In a list, with the comma behind it. Rows are of any size: a caller's path has 16 KB, an origin's error text 8,192 characters, and one
+ * statement that is too large would never be taken, with every row that waits behind it.
  */
-function partsOf(texts: readonly string[], charsMax: number): readonly (readonly string[])[] {
-  const parts: string[][] = [];
-  let room = 0;
-  for (const text of texts) {
-    const last = parts.at(-1);
-    if (last !== undefined && text.length < room) last.push(text);
-    else parts.push([text]);
-    room = (parts.at(-1) === last ? room : charsMax) - text.length - 1;
-  }
-  return parts;
-}
+const charsOf = (text: string): number => text.length + 1;
 
 const columns = (r: CallRow): readonly (string | number | null)[] => [
   r.id,

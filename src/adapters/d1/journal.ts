@@ -5,6 +5,7 @@
  * wiring.ts (`register`) and readers of entries.
  */
 import { journalJsonCharsMax } from '../../base/limits-money';
+import { partsOf } from '../../base/parts';
 import type { LogRow } from '../../domain/ledger/entries';
 import type { LedgerAddress } from '../../ports/ledger';
 
@@ -61,7 +62,8 @@ export async function writeJournal(
   const mark = db.prepare(
     'update ledgers set copied_seq = max(copied_seq, ?2) where tenant_id = ?1',
   );
-  const parts = partsOf(rows);
+  const opsChars = ([, , , , , ops]: Tuple): number => ops.length;
+  const parts = partsOf(rows.map(tupleOf), journalJsonCharsMax, opsChars);
   for (const part of parts) {
     const last = part.at(-1);
     if (last === undefined) continue;
@@ -96,19 +98,14 @@ export async function readJournal(
 
 type Tuple = readonly [number, number, number, number, number, string];
 
-/** Rows in lists that one parameter can carry. */
-function partsOf(rows: readonly LogRow[]): readonly (readonly Tuple[])[] {
-  const parts: Tuple[][] = [];
-  let room = 0;
-  for (const { seq, atMs, availableMicros, heldMicros, settledMicros, ops } of rows) {
-    const row: Tuple = [seq, atMs, availableMicros, heldMicros, settledMicros, ops];
-    const last = parts.at(-1);
-    if (last !== undefined && ops.length <= room) last.push(row);
-    else parts.push([row]);
-    room = (parts.at(-1) === last ? room : journalJsonCharsMax) - ops.length;
-  }
-  return parts;
-}
+const tupleOf = (row: LogRow): Tuple => [
+  row.seq,
+  row.atMs,
+  row.availableMicros,
+  row.heldMicros,
+  row.settledMicros,
+  row.ops,
+];
 
 interface LedgerRow {
   readonly tenant_id: string;
