@@ -29,6 +29,7 @@ import { weirHeaders } from '../http/header-names';
 import type { LookupContext } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { OverflowBudgets, OverflowRoutes } from '../ports/overflow';
+import type { Report } from '../ports/report';
 import { ceilingOf, claimOf, type ReservePorts, requestFacts } from './06-reserve';
 import type { AuthorizedCall, CatalogCall } from './call';
 import { signalOfRelayed } from './capacity';
@@ -54,7 +55,7 @@ export interface Overflow {
 export interface OverflowPorts extends ReservePorts {
   readonly overflow: Overflow;
   readonly sleep: (ms: number) => Promise<void>;
-  readonly report: (event: string, facts: Record<string, string | number | null>) => void;
+  readonly report: Report;
 }
 
 /** The child's end, for its row. `response` is null when the caller gets something else. */

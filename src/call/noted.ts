@@ -4,12 +4,13 @@
  */
 import type { CapacitySignal } from '../domain/capacity/signal';
 import type { Background } from '../ports/config';
+import type { Report } from '../ports/report';
 import type { EvidencedCall } from './call';
 import { type CapacityPorts, noteAnswer, signalOf } from './capacity';
 
 /** What noting asks. */
 export interface NotedPorts extends CapacityPorts {
-  readonly report: (event: string, facts: Record<string, string | number | null>) => void;
+  readonly report: Report;
 }
 
 /** The signal of an answer; null: it says nothing of the account. */

@@ -42,6 +42,7 @@ import {
   type VerifyRun,
   type VerifySkip,
 } from '../ports/overflow-jobs';
+import type { Report } from '../ports/report';
 import { leased } from './leased';
 import { alone, derived, type OverflowSyncPorts } from './overflow-sync';
 
@@ -53,7 +54,7 @@ export interface OverflowVerifyPorts extends OverflowSyncPorts {
   readonly settings: ReadonlyMap<string, string>;
   readonly policy: EgressPolicy;
   readonly sleep: (ms: number) => Promise<unknown>;
-  readonly report: (event: string, facts: Readonly<Record<string, string | number | null>>) => void;
+  readonly report: Report;
 }
 
 /** A part of the routes, by hand; throws when the store does not answer. */

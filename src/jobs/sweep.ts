@@ -31,6 +31,7 @@ import { primaryAccount } from '../domain/capacity/signal';
 import type { CapacityObjects } from '../ports/capacity';
 import type { SnapshotRecord, SweepRun } from '../ports/capacity-records';
 import type { Background } from '../ports/config';
+import type { Report } from '../ports/report';
 import { type Leases, leased } from './leased';
 
 /** What a sweep needs. `labels` are the further accounts by provider; `aggregators` are accounts beside the catalog's. */
@@ -43,7 +44,7 @@ export interface SweepPorts {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly aggregators: readonly SweptProvider[];
   readonly nowMs: () => number;
-  readonly report: (event: string, facts: Readonly<Record<string, string>>) => void;
+  readonly report: Report;
 }
 
 /** One firing. `only` names providers; null: all. */

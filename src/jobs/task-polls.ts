@@ -25,6 +25,7 @@ import { endOfTask, pollOf, type TaskAnswer, type TaskView } from '../domain/tas
 import type { Catalog, CatalogEntry } from '../ports/catalog';
 import type { Background } from '../ports/config';
 import type { Ledgers } from '../ports/ledger';
+import type { Report } from '../ports/report';
 import type { DueTask, PollCounts, PollOutcome, TaskIndex } from '../ports/tasks';
 
 /** What polling needs. */
@@ -36,7 +37,7 @@ export interface TaskPollPorts {
   readonly policy: EgressPolicy;
   readonly settings: ReadonlyMap<string, string>;
   readonly nowMs: () => number;
-  readonly report: (event: string, facts: Readonly<Record<string, string>>) => void;
+  readonly report: Report;
 }
 
 /** Polls what is due; gives how often each outcome came. Throws when the index does not answer. */

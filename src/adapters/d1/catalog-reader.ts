@@ -8,7 +8,8 @@ import { drizzle } from 'drizzle-orm/d1';
 import { catalogEndpointsMax } from '../../base/limits-money';
 import type { EndpointHeading } from '../../domain/catalog/endpoint';
 import type { CatalogEntry } from '../../ports/catalog';
-import { answered, type Report } from './answered';
+import type { Report } from '../../ports/report';
+import { answered } from './answered';
 import { toCatalogEndpoint, toProvider } from './rows';
 import { catalogEndpoints, catalogProviders, catalogState } from './schema';
 

@@ -12,8 +12,9 @@ import type { DenyRule, Upstream } from '../../domain/catalog/upstream';
 import type { LedgerAddress } from '../../domain/ledger/address';
 import type { AccessKey } from '../../domain/tenancy/access';
 import type { BoundSecrets } from '../../ports/config';
+import type { Report } from '../../ports/report';
 import type { SealedSecret } from '../../ports/vault';
-import { answered, type Report } from './answered';
+import { answered } from './answered';
 import { toAccessKey, toRoute, toUpstream } from './rows';
 import {
   accessKeys,

@@ -17,7 +17,8 @@ import { type MaybePromise, whenHere } from '../../base/result';
 import type { OverflowRoute } from '../../domain/overflow/routes';
 import type { LookupContext } from '../../ports/catalog';
 import type { OverflowRoutes } from '../../ports/overflow';
-import { answered, type Report } from './answered';
+import type { Report } from '../../ports/report';
+import { answered } from './answered';
 import { capacityPolicies, overflowRoutes, overflowState } from './schema-capacity';
 
 /** An enabled route and its stamp, epoch milliseconds. */

@@ -10,7 +10,7 @@ import type { BudgetDay, BudgetEnd, ReserveAnswer } from '../../domain/overflow/
 import type { Background } from '../../ports/config';
 import type { DeskTime } from '../../ports/ledger';
 import type { OverflowBudgets } from '../../ports/overflow';
-import type { Report } from '../d1/answered';
+import type { Report } from '../../ports/report';
 import { callObject } from './object-call';
 
 type Stub = Pick<DurableObjectStub<OverflowBudget>, 'reserve' | 'reconcile' | 'giveBack' | 'days'>;

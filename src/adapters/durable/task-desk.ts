@@ -5,6 +5,7 @@
 import type { OpenTask, OpenTaskAnswer, TaskView } from '../../domain/tasks/task';
 import type { Background } from '../../ports/config';
 import type { FromLedger, LedgerAddress, Ledgers } from '../../ports/ledger';
+import type { Report } from '../../ports/report';
 import type { TaskDesk, TaskIndex } from '../../ports/tasks';
 
 /** What the desk is made of. */
@@ -12,7 +13,7 @@ export interface TaskDeskParts {
   readonly ledgers: Ledgers;
   readonly index: TaskIndex;
   readonly nowMs: () => number;
-  readonly report: (event: string, facts: Readonly<Record<string, string>>) => void;
+  readonly report: Report;
 }
 
 export class DurableTaskDesk implements TaskDesk {
