@@ -9,6 +9,7 @@ import type { OverflowBudget } from '../durable-objects/overflow-budget';
 import type { ProviderCapacity } from '../durable-objects/provider-capacity';
 import type { CheckSecrets } from './adapters/vault/token-check';
 import { accountsMax, overflowBudgetUsdMax } from './base/limits-capacity';
+import { bytesOfBase64 } from './base/text-codings';
 import { accountSetting } from './domain/capacity/accounts';
 import { primaryAccount } from './domain/capacity/signal';
 import {
@@ -39,8 +40,6 @@ export interface Bindings {
   readonly [name: string]: unknown;
 }
 
-const bytes = (text: string): Uint8Array => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-
 /** `version:base64` pairs, comma separated, oldest first; at least 32 bytes each. */
 const versioned = (versionShape: RegExp, exactBytes: number | null) =>
   z.pipe(
@@ -58,7 +57,7 @@ const versioned = (versionShape: RegExp, exactBytes: number | null) =>
         ];
         let secret = new Uint8Array();
         try {
-          secret = new Uint8Array(bytes(encoded));
+          secret = bytesOfBase64(encoded);
         } catch {
           refuse('is not base64');
         }

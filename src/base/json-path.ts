@@ -136,7 +136,8 @@ function stepped(values: readonly unknown[], step: Exclude<PathStep, { kind: 'ea
 const entryOf = (value: unknown, index: number): unknown =>
   Array.isArray(value) ? value[index] : undefined;
 
-function memberOf(value: unknown, name: string): unknown {
+/** An own member of an object; undefined where there is none. */
+export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }

@@ -14,6 +14,7 @@ import {
   spacerWaitMsMax,
 } from '../base/limits-capacity';
 import { err, type MaybePromise, ok, type Result, whenHere } from '../base/result';
+import { percentDecoded } from '../base/text-codings';
 import { keyedAccount, ownerAccount } from '../domain/capacity/accounts';
 import { classify } from '../domain/capacity/classify';
 import type { DeclaredRate, ProbeGrant } from '../domain/capacity/operations';
@@ -351,15 +352,7 @@ function requestText({ query, sentPath, sentBytes }: Said): string {
     sentBytes === null
       ? ''
       : new TextDecoder().decode(sentBytes.subarray(0, capacityRequestCharsMax));
-  return `${decoded(raw)}\n${said}`;
-}
-
-function decoded(raw: string): string {
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    return raw;
-  }
+  return `${percentDecoded(raw)}\n${said}`;
 }
 
 /** Tells the object what matters of an answer: a strike, or a success while something is locked. Off the call's path. */

@@ -17,10 +17,10 @@ import {
   taskPollWaitMs,
 } from '../base/limits-money';
 import { sideBySide } from '../base/side-by-side';
+import { percentEncoded } from '../base/text-codings';
 import { accountSetting } from '../domain/capacity/accounts';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { directRequest, operatorCall, type ReadyRequest } from '../domain/overflow/test-call';
-import { encodeQueryPart } from '../domain/relay/query';
 import { endOfTask, pollOf, type TaskAnswer, type TaskView } from '../domain/tasks/task';
 import type { Catalog, CatalogEntry } from '../ports/catalog';
 import type { Background } from '../ports/config';
@@ -141,7 +141,7 @@ function requestOf(
   const { setting } = primary;
   const credential = settings.get(accountSetting({ provider: provider.slug, label, setting }));
   if (credential === undefined) return null;
-  const query = `${encodeQueryPart(endpoint.taskId)}=${encodeQueryPart(taskId)}`;
+  const query = `${percentEncoded(endpoint.taskId)}=${percentEncoded(taskId)}`;
   const call = operatorCall(endpoint, provider, { query, bodyText: null }, policy);
   const request = call.ok ? directRequest(call.value, provider, credential) : call;
   return request.ok ? request.value : null;

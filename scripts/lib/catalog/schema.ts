@@ -4,12 +4,12 @@
  */
 import * as z from 'zod';
 import { catalogIdCharsMax } from '../../../src/base/limits-money.ts';
+import { percentEncoded } from '../../../src/base/text-codings.ts';
 import type { CatalogEndpoint, TestRequest } from '../../../src/domain/catalog/endpoint.ts';
 import type { BaseUrl, Provider, ProviderBinding } from '../../../src/domain/catalog/provider.ts';
 import type { EgressPolicy } from '../../../src/domain/egress/allowance.ts';
 import { parseTarget } from '../../../src/domain/egress/target-url.ts';
 import { isUntouchable } from '../../../src/domain/relay/header-policy.ts';
-import { encodeQueryPart } from '../../../src/domain/relay/query.ts';
 import type { TaskRule } from '../../../src/domain/tasks/rule.ts';
 import { balanceSchema, balanceTarget, rateSchema, settingName } from './balance-schema.ts';
 import { type EndpointRow, endpointSchema, grantMethod, providerSlug } from './endpoint-schema.ts';
@@ -258,7 +258,7 @@ const taskOf = (row: NonNullable<EndpointRow['task']>, provider: string): TaskRu
 
 function testRequestOf({ query, body }: NonNullable<EndpointRow['test_request']>): TestRequest {
   const pairs = Object.entries(query).map(
-    ([name, value]) => `${encodeQueryPart(name)}=${encodeQueryPart(String(value))}`,
+    ([name, value]) => `${percentEncoded(name)}=${percentEncoded(String(value))}`,
   );
   return {
     query: pairs.length === 0 ? null : pairs.join('&'),

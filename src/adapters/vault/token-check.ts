@@ -4,6 +4,7 @@
  * Must never: log or keep a token. Called by the config adapter (check) and the management API (mint).
  */
 import { assert } from '../../base/assert';
+import { hexOf } from '../../base/text-codings';
 import { checkText, splitToken, tokenBody } from '../../domain/tenancy/token';
 
 /** Versioned check secrets; the last one signs new tokens. */
@@ -59,6 +60,5 @@ export class TokenMint {
 
 /** Lower-case hex SHA-256 of a token: what the store knows of it. */
 export async function tokenHash(token: string): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(token)));
-  return Array.from(digest, (b) => b.toString(16).padStart(2, '0')).join('');
+  return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(token))));
 }

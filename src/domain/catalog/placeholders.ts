@@ -5,6 +5,7 @@
  * query pair keeps its bytes and place. Must never: print a value in a fault. Pure. Called by stage 03.
  */
 import { err, ok, type Result } from '../../base/result';
+import { percentEncoded } from '../../base/text-codings';
 import { pathFault } from '../relay/path';
 import { queryPairs, queryPairValue, type RawQuery, withoutQueryPairs } from '../relay/query';
 
@@ -68,7 +69,4 @@ export function encodeSegment(text: string): string {
     .join('');
 }
 
-const encodePlain = (text: string): string =>
-  encodeURIComponent(text.toWellFormed())
-    .replaceAll('%40', '@')
-    .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+const encodePlain = (text: string): string => percentEncoded(text).replaceAll('%40', '@');

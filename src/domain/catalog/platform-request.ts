@@ -4,9 +4,9 @@
  * Must never: be held against a caller's own credential: that account is the vendor's to bound. Pure.
  * Called where the platform account is offered, before the hold.
  */
+import { percentEncoded } from '../../base/text-codings';
 import { hasAlike, isAlike } from '../relay/alike';
 import {
-  encodeQueryPart,
   queryPairs,
   queryPairValue,
   type RawQuery,
@@ -86,7 +86,7 @@ const rulesReadBody = (rules: readonly PlatformRule[] | null): boolean =>
 /** A query with the ceiling set to `micros` (micro-USD): exactly one pair of that name, in any letter case, behind the others. */
 export function withCeiling(query: RawQuery, param: CeilingParam, micros: number): string {
   const kept = withoutQueryPairs(query, (name) => isAlike(name, param.name)) ?? '';
-  const pair = `${encodeQueryPart(param.name)}=${ceilingText(param.unit, micros)}`;
+  const pair = `${percentEncoded(param.name)}=${ceilingText(param.unit, micros)}`;
   return kept === '' ? pair : `${kept}&${pair}`;
 }
 

@@ -3,7 +3,9 @@
  * Promises: a secret that does not fit (not a JSON object with that string field, control characters in a header) is a "no", never garbage.
  * Pure. Called by adapters/vault/credentials.ts.
  */
+import { memberOf } from '../../base/json-path';
 import { err, ok, type Result } from '../../base/result';
+import { base64Of, bytesOfBase64 } from '../../base/text-codings';
 import type { Binding } from '../catalog/upstream';
 
 /** A value that is ready to set, and the secret texts that it shows (for masking). */
@@ -44,8 +46,7 @@ function credentialsIn({ location, name }: Binding, value: string): readonly str
 
 function textOfBase64(coded: string): string | null {
   try {
-    const bytes = Uint8Array.from(atob(coded), (char) => char.charCodeAt(0));
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytesOfBase64(coded));
   } catch {
     return null;
   }
@@ -90,8 +91,7 @@ function basicParts(pair: string): string[] {
   return halves.filter((half) => half.length >= partCharsMin);
 }
 
-const base64Utf8 = (text: string): string =>
-  btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+const base64Utf8 = (text: string): string => base64Of(new TextEncoder().encode(text));
 
 /** A header value is bytes: only ASCII is unambiguous, and no control character may pass. */
 const isHeaderSafe = (value: string): boolean =>
@@ -99,10 +99,7 @@ const isHeaderSafe = (value: string): boolean =>
 
 function stringField(json: string, field: string): string | null {
   try {
-    const document: unknown = JSON.parse(json);
-    if (typeof document !== 'object' || document === null || !Object.hasOwn(document, field))
-      return null;
-    const value: unknown = Reflect.get(document, field);
+    const value = memberOf(JSON.parse(json), field);
     return typeof value === 'string' ? value : null;
   } catch {
     return null;

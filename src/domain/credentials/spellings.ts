@@ -6,6 +6,7 @@
  * work. Must never: guess (no case folding, no prefixes of a secret). Called by `masking.ts` only.
  */
 import { normaliseRoundsMax } from '../../base/limits';
+import { base64Of, percentEncoded } from '../../base/text-codings';
 
 type Encode = (text: string) => string;
 
@@ -31,7 +32,7 @@ export function base64Fragments(secret: string): readonly string[] {
   const fragments = [0, 1, 2].flatMap((before) => {
     const shifted = new Uint8Array(before + bytes.length);
     shifted.set(bytes, before);
-    const known = base64(shifted).slice(
+    const known = base64Of(shifted).slice(
       Math.ceil((before * 8) / 6),
       Math.floor((shifted.length * 8) / 6),
     );
@@ -60,7 +61,7 @@ const utf8 = new TextEncoder();
 
 const percent: Encode = (text) => encodeURIComponent(text.toWellFormed());
 /** RFC 3986 unreserved only, as our own query injection writes it. */
-const percentStrict: Encode = (text) => percent(text).replace(/[!'()*]/g, percentOf);
+const percentStrict: Encode = percentEncoded;
 /** Python's `quote`: the slash stays. */
 const percentPath: Encode = (text) => percentStrict(text).replaceAll('%2F', '/');
 /** Reserved characters stay. */
@@ -93,7 +94,7 @@ const htmlDecimal: Encode = (text) =>
 const htmlHex: Encode = (text) =>
   text.replace(/[&<>"']/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`);
 
-const base64Text: Encode = (text) => base64(utf8.encode(text.toWellFormed()));
+const base64Text: Encode = (text) => base64Of(utf8.encode(text.toWellFormed()));
 const base64Url: Encode = (text) => urlAlphabet(base64Text(text));
 const unpadded =
   (encode: Encode): Encode =>
@@ -153,22 +154,12 @@ const htmlNames: ReadonlyMap<string, string> = new Map([
   ["'", '&#39;'],
 ]);
 
-function percentOf(char: string): string {
-  return `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
-}
-
 /** `\u` and the last character: `\"` becomes `\u0022`. */
 function unicodeOf(text: string): string {
   return `\\u${text
     .charCodeAt(text.length - 1)
     .toString(16)
     .padStart(4, '0')}`;
-}
-
-function base64(bytes: Uint8Array): string {
-  let binary = '';
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary);
 }
 
 function urlAlphabet(base64: string): string {

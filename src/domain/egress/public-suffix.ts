@@ -7,6 +7,7 @@
 import { brotliDecompressSync } from 'node:zlib';
 import tree from 'weir:public-suffixes';
 import { assert } from '../../base/assert';
+import { bytesOfBase64 } from '../../base/text-codings';
 
 interface Node {
   readonly isRule: boolean;
@@ -39,8 +40,7 @@ function suffixLength(root: Node, labels: readonly string[]): number {
 }
 
 function treeText(): string {
-  const compressed = Uint8Array.from(atob(tree), (char) => char.charCodeAt(0));
-  return new TextDecoder().decode(brotliDecompressSync(compressed));
+  return new TextDecoder().decode(brotliDecompressSync(bytesOfBase64(tree)));
 }
 
 /** Reads the text of the build script: a capital for what a label shares with its neighbour, `-` for "no rule", brackets for children. */

@@ -4,6 +4,7 @@
  * cannot join what they know of it. Pure: an adapter computes the HMAC-SHA256. Called by stage 07.
  */
 import { assert } from '../../base/assert';
+import { hexOf } from '../../base/text-codings';
 import { lengthPrefixed } from './vendor-key';
 
 /** The bytes to sign. */
@@ -13,6 +14,5 @@ export const clientCodeInput = (provider: string, tenantId: string): Uint8Array 
 /** `t_` and the first 24 hex characters of the HMAC. */
 export function clientCodeText(hmac: Uint8Array): string {
   assert(hmac.length >= 12, 'an HMAC-SHA256 has 32 bytes');
-  const hex = [...hmac.slice(0, 12)].map((byte) => byte.toString(16).padStart(2, '0'));
-  return `t_${hex.join('')}`;
+  return `t_${hexOf(hmac.subarray(0, 12))}`;
 }

@@ -9,6 +9,7 @@
 import { assert } from '../../base/assert';
 import { recordKeyCharsMax, recordScopeCharsMax } from '../../base/limits-money';
 import { err, ok, type Result } from '../../base/result';
+import { hexOf } from '../../base/text-codings';
 import type { Tags } from '../ledger/operations';
 import { tagValue } from '../ledger/tally';
 import type { RawQuery } from '../relay/query';
@@ -79,7 +80,7 @@ export function fingerprintChunks(request: FingerprintedRequest): readonly Uint8
 /** The fingerprint as a claim carries it: 64 hex digits of the SHA-256. */
 export function fingerprintText(sha256: Uint8Array): string {
   assert(sha256.length === 32, 'a SHA-256 has 32 bytes');
-  return [...sha256].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(sha256);
 }
 
 /** The record of a call's claim: one a hold, so that a repeated `place` names the same record. */

@@ -6,6 +6,7 @@
  * verbatim. Pure: an adapter computes the HMAC-SHA256. Called by stage 08's request rewriting.
  */
 import { assert } from '../../base/assert';
+import { hexOf } from '../../base/text-codings';
 
 /** What the vendor key is derived from. `pins`: what the caller's key is bound to, in any order. */
 export interface VendorKeyParts {
@@ -36,6 +37,5 @@ export function vendorKeyText(hmac: Uint8Array): string {
   const bytes = hmac.slice(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  return hexOf(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }

@@ -6,9 +6,10 @@
  */
 import { assertNever } from '../../base/assert';
 import { decodeUtf8 } from '../../base/json';
-import { pathOf, readPath } from '../../base/json-path';
+import { memberOf, pathOf, readPath } from '../../base/json-path';
 import { capacityBodyHeadBytesMax, overflowBodyBytesMax } from '../../base/limits-capacity';
 import { err, ok, type Result } from '../../base/result';
+import { percentDecoded } from '../../base/text-codings';
 import { isAboveBytes } from '../../base/utf8';
 import { type CapacitySignal, isExhausting } from '../capacity/signal';
 import { ceilMicros, decimalOf } from '../pricing/decimal';
@@ -184,18 +185,10 @@ function pathParameters(template: string, path: string): ReadonlyMap<string, str
   for (const [at, segment] of names.entries()) {
     const name = /^\{([^{}]+)\}$/.exec(segment)?.[1];
     const value = values[at] ?? '';
-    if (name !== undefined) found.set(name, decoded(value));
+    if (name !== undefined) found.set(name, percentDecoded(value));
     else if (segment !== value && at < names.length - 1) return null;
   }
   return found;
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 // ── answers ──
@@ -218,7 +211,7 @@ export function parsePoll(
   { runId, answer }: { readonly runId: string; readonly answer: EnvelopeAnswer },
   signalOf: SignalOf,
 ): EnvelopeOutcome | null {
-  if (member(envelopeIn(aggregator, answer)?.json, 'runId') !== runId) return null;
+  if (memberOf(envelopeIn(aggregator, answer)?.json, 'runId') !== runId) return null;
   const outcome = parse(aggregator, answer, signalOf);
   return outcome.kind === 'failed' && outcome.failure === 'malformed' ? null : outcome;
 }
@@ -262,10 +255,10 @@ function outcomeOf({ dialect }: Pick<Aggregator, 'dialect'>, envelope: Envelope)
 /** `{success, data, priceCents}`; without `data` no vendor has answered and `code` says why. */
 function apiPathOutcome(envelope: Envelope): EnvelopeOutcome {
   const { json, httpStatus, costMicros } = envelope;
-  const [success, code] = [member(json, 'success'), member(json, 'code')];
+  const [success, code] = [memberOf(json, 'success'), memberOf(json, 'code')];
   const data = rawMember(envelope.text, 'data');
   if (data !== null && (success === true || (success === false && data !== 'null'))) {
-    const status = success ? httpStatus : (statusIn(member(json, 'status')) ?? httpStatus);
+    const status = success ? httpStatus : (statusIn(memberOf(json, 'status')) ?? httpStatus);
     if (isOk(status) === success) return served(status, data, costMicros);
     return failed('malformed', costMicros);
   }
@@ -283,7 +276,7 @@ const broken: ReadonlySet<unknown> = new Set(['FAILED', 'BLOCKED', 'STOPPED', 'T
 /** `{runId, status, providerResponse, output, cost}`; without a run the aggregator itself said no. */
 function runOutcome(envelope: Envelope): EnvelopeOutcome {
   const { json, httpStatus, costMicros } = envelope;
-  const [status, runId] = [member(json, 'status'), member(json, 'runId')];
+  const [status, runId] = [memberOf(json, 'status'), memberOf(json, 'runId')];
   if (typeof runId !== 'string' || typeof status !== 'string') {
     const failure = isOk(httpStatus) ? 'malformed' : refusalStated(httpStatus);
     return failed(failure, refusedCost(failure, costMicros));
@@ -292,7 +285,7 @@ function runOutcome(envelope: Envelope): EnvelopeOutcome {
     return runIdPattern.test(runId) ? { kind: 'pending', runId } : failed('malformed', costMicros);
   }
   if (broken.has(status)) return failed('unreachable', costMicros);
-  const vendorStatus = statusIn(member(member(json, 'providerResponse'), 'httpStatus'));
+  const vendorStatus = statusIn(memberOf(memberOf(json, 'providerResponse'), 'httpStatus'));
   if (status !== 'COMPLETED' || vendorStatus === null) return failed('malformed', costMicros);
   return served(vendorStatus, rawMember(envelope.text, 'output') ?? 'null', costMicros);
 }
@@ -358,11 +351,6 @@ const statusIn = (value: unknown): number | null =>
   typeof value === 'number' && Number.isInteger(value) && value >= 200 && value <= 599
     ? value
     : null;
-
-function member(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined;
-  return Object.getOwnPropertyDescriptor(value, name)?.value;
-}
 
 /** The text of a member as it was sent; of a repeated one the last, as `JSON.parse` has it. */
 function rawMember(text: string, name: string): string | null {

@@ -5,6 +5,7 @@
  * Called by `jobs/overflow-sync.ts`; the document's shape is in docs/operations.md.
  */
 import { assertNever } from '../../base/assert';
+import { memberOf } from '../../base/json-path';
 import { overflowOffersMax } from '../../base/limits-capacity';
 import type { CatalogEndpoint } from '../catalog/endpoint';
 import type { Provider } from '../catalog/provider';
@@ -32,7 +33,7 @@ export interface Offers {
 
 /** Reads `{endpoints: […]}`. */
 export function offersIn(dialect: EnvelopeDialect, document: unknown): Offers | null {
-  const list = fieldOf(document, 'endpoints');
+  const list = memberOf(document, 'endpoints');
   if (!Array.isArray(list)) return null;
   const offers: Offer[] = [];
   for (const entry of list.slice(0, overflowOffersMax)) {
@@ -63,9 +64,9 @@ function apiPathOffer(entry: unknown): Offer | null {
     vendor,
     operation,
     match: { key: `${host.toLowerCase()} ${operation}`, method: method.toUpperCase() },
-    priceMicros: microsOf(fieldOf(entry, 'price_cents'), 10_000),
-    unit: fieldOf(entry, 'unit') === 'result' ? 'result' : 'call',
-    singleResult: fieldOf(entry, 'single_result') === true,
+    priceMicros: microsOf(memberOf(entry, 'price_cents'), 10_000),
+    unit: memberOf(entry, 'unit') === 'result' ? 'result' : 'call',
+    singleResult: memberOf(entry, 'single_result') === true,
   };
 }
 
@@ -73,13 +74,13 @@ function apiPathOffer(entry: unknown): Offer | null {
 function endpointOffer(entry: unknown): Offer | null {
   const [vendor, operation] = ['provider', 'endpoint'].map((name) => textOf(entry, name));
   if (vendor == null || operation == null) return null;
-  const price = fieldOf(entry, 'price');
-  const type = fieldOf(price, 'type');
-  const amount = fieldOf(price, 'amount');
+  const price = memberOf(entry, 'price');
+  const type = memberOf(price, 'type');
+  const amount = memberOf(price, 'amount');
   const isPlain =
     (type === 'PER_CALL' || type === 'PER_RESULT') &&
-    fieldOf(price, 'flatFee') === undefined &&
-    fieldOf(amount, 'currency') === 'USD';
+    memberOf(price, 'flatFee') === undefined &&
+    memberOf(amount, 'currency') === 'USD';
   return {
     vendor,
     operation,
@@ -87,9 +88,9 @@ function endpointOffer(entry: unknown): Offer | null {
       key: `${vendor} ${operation}`,
       method: textOf(entry, 'method')?.toUpperCase() ?? null,
     },
-    priceMicros: isPlain ? microsOf(fieldOf(amount, 'value'), 1_000_000) : null,
+    priceMicros: isPlain ? microsOf(memberOf(amount, 'value'), 1_000_000) : null,
     unit: type === 'PER_RESULT' ? 'result' : 'call',
-    singleResult: fieldOf(entry, 'single_result') === true,
+    singleResult: memberOf(entry, 'single_result') === true,
   };
 }
 
@@ -141,13 +142,8 @@ const microsOf = (value: unknown, unitMicros: number): number | null => {
   return units === null ? null : ceilMicros([{ units, perMillionMicros: unitMicros * 1_000_000 }]);
 };
 
-function fieldOf(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined;
-  return Object.getOwnPropertyDescriptor(value, name)?.value;
-}
-
 /** A text of a length that a column may have. */
 function textOf(value: unknown, name: string): string | null {
-  const text = fieldOf(value, name);
+  const text = memberOf(value, name);
   return typeof text === 'string' && text.length > 0 && text.length <= 1_024 ? text : null;
 }

@@ -3,6 +3,7 @@
  * A3): base64, gzip, or gzip in base64. Promises: base64 in either alphabet (RFC 4648 4 and 5), with or without padding, lines of any
  * length; what is not base64 is told, never passed over. Pure. Called by stage 01 and by `encoded-body.ts`.
  */
+import { bytesOfBase64 } from '../../base/text-codings';
 
 /** What is undone, the outer one first. */
 export type BodyCoding = readonly ('base64' | 'gzip')[];
@@ -45,8 +46,7 @@ const latin1 = new TextDecoder('latin1');
 /** `atob` takes text without its padding, and refuses padding in the middle. */
 function bytesOf(base64: string): Uint8Array | null {
   try {
-    const binary = atob(base64.replaceAll('-', '+').replaceAll('_', '/'));
-    return Uint8Array.from(binary, (char) => char.charCodeAt(0));
+    return bytesOfBase64(base64.replaceAll('-', '+').replaceAll('_', '/'));
   } catch {
     return null;
   }

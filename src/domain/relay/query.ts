@@ -7,6 +7,7 @@
  * pair appended behind it would be lost. Called by stages 01, 04, 08.
  */
 
+import { percentEncoded } from '../../base/text-codings';
 import { isAlike } from './alike';
 
 /** A raw query: `null` when the target has no `?`, `''` when it has nothing after it. */
@@ -86,7 +87,7 @@ export function withoutQueryPairs(
  * appended.
  */
 export function setQueryPair(raw: RawQuery, name: string, value: string): string {
-  const pair = `${encodeQueryPart(name)}=${encodeQueryPart(value)}`;
+  const pair = `${percentEncoded(name)}=${percentEncoded(value)}`;
   if (raw === null || raw === '') return pair;
   let isSet = false;
   const kept: string[] = [];
@@ -139,17 +140,6 @@ export function repeatedNames(raw: RawQuery): string[] {
     seen.add(name);
   }
   return [...repeated];
-}
-
-/**
- * Percent-encodes everything but RFC 3986 unreserved characters; a space is `%20`, a lone surrogate
- * U+FFFD.
- */
-export function encodeQueryPart(text: string): string {
-  return encodeURIComponent(text.toWellFormed()).replace(
-    /[!'()*]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }
 
 function segmentsOf(raw: RawQuery): string[] {
