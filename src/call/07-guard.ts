@@ -5,7 +5,7 @@
 import { err, type MaybePromise, ok, type Result, whenHere, whenOk } from '../base/result';
 import type { Endpoint } from '../domain/catalog/upstream';
 import type { EgressPolicy } from '../domain/egress/allowance';
-import { type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
+import { hostInUrl, type JudgedEndpoint, judgeEndpoint } from '../domain/egress/target-url';
 import { clientCodeInput, clientCodeText } from '../domain/idempotency/client-code';
 import { vendorKeyInput, vendorKeyText } from '../domain/idempotency/vendor-key';
 import type { Refusal } from '../domain/refusal';
@@ -185,7 +185,7 @@ function judge(call: ReservedCall, policy: EgressPolicy): Judged {
 function isOwnHost(url: string, host: string, port: number): boolean {
   const start = url.indexOf('://') + 3;
   const authority = url.slice(start, url.indexOf('/', start)).toLowerCase();
-  const named = host.includes(':') ? `[${host}]` : host;
+  const named = hostInUrl(host);
   if (!authority.startsWith(named)) return false;
   // `gw.example.` is `gw.example` (RFC 1034 3.1): the root dot is no way around.
   const isRooted = authority.charAt(named.length) === '.';

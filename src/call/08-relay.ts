@@ -12,6 +12,7 @@ import {
   requestBodyBytesMax,
 } from '../base/limits';
 import { err, ok, type Result } from '../base/result';
+import { authorityOf } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
 import { setQueryPair } from '../domain/relay/query';
@@ -139,9 +140,8 @@ function send(
 
 function targetUrl(call: GuardedCall): string {
   const { host, port } = call.endpoint;
-  const scheme = call.upstream.scheme;
-  const bare = host.includes(':') ? `[${host}]` : host;
-  const authority = port === (scheme === 'https' ? 443 : 80) ? bare : `${bare}:${port}`;
+  const { scheme } = call.upstream;
+  const authority = authorityOf(scheme, host, port);
   let query = call.query;
   for (const [name, value] of call.credentials.query) query = setQueryPair(query, name, value);
   const path = call.sentPath === '' ? '/' : call.sentPath;

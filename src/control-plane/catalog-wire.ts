@@ -6,6 +6,7 @@
 import * as z from 'zod/mini';
 import { accessOf, type CatalogEndpoint, type Parameter } from '../domain/catalog/endpoint';
 import type { BaseUrl, Provider } from '../domain/catalog/provider';
+import { authorityOf } from '../domain/egress/target-url';
 import type { Cost, PriceSelector, UsageTier } from '../domain/pricing/price';
 import type { CatalogEntry } from '../ports/catalog';
 import type { CatalogListing } from '../ports/store';
@@ -130,12 +131,8 @@ function baseUrlOf({ host }: CatalogEndpoint, provider: Provider): string | null
   return base === undefined ? null : baseUrlText(base);
 }
 
-/** A base URL as text, without the port that its scheme implies. */
-function baseUrlText({ scheme, host, port, basePath }: BaseUrl): string {
-  const shown = host.includes(':') ? `[${host}]` : host;
-  const usual = port === (scheme === 'https' ? 443 : 80);
-  return `${scheme}://${shown}${usual ? '' : `:${port}`}${basePath}`;
-}
+const baseUrlText = ({ scheme, host, port, basePath }: BaseUrl): string =>
+  `${scheme}://${authorityOf(scheme, host, port)}${basePath}`;
 
 function parameterWire(parameter: Parameter): z.output<typeof parameterAnswer> {
   const { in: place, name, required, description, rule } = parameter;

@@ -81,11 +81,13 @@ function isCanonical(host: string): boolean {
   return /^[a-z0-9.:[\]-]+$/i.test(host) && parsed?.hostname === host.toLowerCase();
 }
 
-function bareHost(host: string): string {
+/** A host in lower case, without brackets. */
+export function bareHost(host: string): string {
   const lower = host.toLowerCase();
   return lower.startsWith('[') && lower.endsWith(']') ? lower.slice(1, -1) : lower;
 }
 
-function withoutRootDot(host: string): string {
+/** `gw.example.` is `gw.example` (RFC 1034 3.1). */
+export function withoutRootDot(host: string): string {
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }

@@ -7,7 +7,7 @@
  */
 import { err, ok, type Result } from '../../base/result';
 import type { UrlFault } from '../refusal';
-import { type EgressPolicy, isAllowed, isGatewayHost } from './allowance';
+import { bareHost, type EgressPolicy, isAllowed, isGatewayHost, withoutRootDot } from './allowance';
 import { type JudgedHost, judgeHost } from './hostname';
 
 /** The schemes that leave the gateway. */
@@ -40,6 +40,13 @@ interface SplitUrl {
 /** The port that a scheme implies. */
 export const defaultPortOf = (scheme: TargetScheme): number => (scheme === 'https' ? 443 : 80);
 
+/** A host as it stands in a URL: an IPv6 address in brackets. */
+export const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** `host[:port]` as it stands in a URL: without the port that the scheme implies. */
+export const authorityOf = (scheme: TargetScheme, host: string, port: number): string =>
+  port === defaultPortOf(scheme) ? hostInUrl(host) : `${hostInUrl(host)}:${port}`;
+
 /**
  * Undoes what path-cleaning proxies and frameworks do to a URL inside a path: exactly `https:/x` becomes `https://x` (and http).
  * Everything else is returned as it is.
@@ -58,7 +65,7 @@ export function parseTarget(raw: string, policy: EgressPolicy): Result<TargetUrl
   const host = judged.value.host;
   if (!platformAgrees(raw, { scheme, host, port })) return err('host');
   const defaultPort = port === defaultPortOf(scheme);
-  const authority = defaultPort ? inUrl(host) : `${inUrl(host)}:${port}`;
+  const authority = authorityOf(scheme, host, port);
   return ok({ scheme, host, port, defaultPort, authority, rest, judged: judged.value });
 }
 
@@ -73,7 +80,7 @@ export function judgeEndpoint(
   const { scheme, host, port } = endpoint;
   const allowed = isAllowed(policy.allow, host, port);
   if (!allowed && scheme === 'http' && policy.httpsOnly) return err('scheme');
-  const judged = allowed ? ok({ kind: 'allowed', host: bare(host) } as const) : judgeHost(host);
+  const judged = allowed ? ok({ kind: 'allowed', host: bareHost(host) } as const) : judgeHost(host);
   if (judged.ok && isGatewayHost(policy.gatewayHosts, judged.value.host, port))
     return err('reserved_name');
   return judged;
@@ -117,21 +124,8 @@ function platformAgrees(raw: string, ours: Pick<SplitUrl, 'scheme' | 'host' | 'p
   const host = withoutRootDot(theirs.hostname);
   return (
     theirs.protocol === `${ours.scheme}:` &&
-    host === inUrl(ours.host) &&
+    host === hostInUrl(ours.host) &&
     port === ours.port &&
     theirs.username === ''
   );
-}
-
-function inUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-function bare(host: string): string {
-  const lower = host.toLowerCase();
-  return lower.startsWith('[') ? lower.slice(1, -1) : lower;
-}
-
-function withoutRootDot(host: string): string {
-  return host.endsWith('.') ? host.slice(0, -1) : host;
 }

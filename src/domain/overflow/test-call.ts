@@ -11,7 +11,7 @@ import { fillPath } from '../catalog/placeholders';
 import { approvedBase, type BaseUrl, bindingsOf, type Provider } from '../catalog/provider';
 import { render } from '../credentials/render';
 import type { EgressPolicy } from '../egress/allowance';
-import { defaultPortOf } from '../egress/target-url';
+import { authorityOf } from '../egress/target-url';
 import { mergeQuery, type RawQuery, setQueryPair } from '../relay/query';
 
 /** The row's test request, filled. */
@@ -105,7 +105,5 @@ function bodyWith(
 
 function urlOf({ base, path }: TestCall, query: RawQuery): string {
   const { scheme, host, port } = base;
-  const bare = host.includes(':') ? `[${host}]` : host;
-  const authority = port === defaultPortOf(scheme) ? bare : `${bare}:${port}`;
-  return `${scheme}://${authority}${path}${query === null ? '' : `?${query}`}`;
+  return `${scheme}://${authorityOf(scheme, host, port)}${path}${query === null ? '' : `?${query}`}`;
 }
