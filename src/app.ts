@@ -12,7 +12,7 @@ import { refusalOf } from './call/refused-upload';
 import { runCall } from './call/run-call';
 import { managementApi } from './control-plane/api';
 import { metricsPage } from './control-plane/metrics';
-import { openapiDocument } from './control-plane/openapi';
+import { openapiText } from './control-plane/openapi';
 import { problemResponse } from './http/problem';
 import type { Wired } from './wiring';
 
@@ -37,7 +37,9 @@ export function app({ call, management, metrics }: Wired): App {
   hono.get('/metrics', (c) =>
     metricsPage(c.req.raw, management, metrics, (work) => c.executionCtx.waitUntil(work)),
   );
-  hono.get('/openapi.json', (c) => c.json(openapiDocument()));
+  hono.get('/openapi.json', (c) =>
+    c.body(openapiText(), 200, { 'content-type': 'application/json' }),
+  );
   for (const path of ['/healthz', '/metrics', '/openapi.json'])
     hono.all(path, () => problemResponse({ code: 'request.method_not_allowed', allowed: ['GET'] }));
   hono.route('/api/v1', managementApi(management));

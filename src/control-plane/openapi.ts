@@ -29,7 +29,15 @@ export const problem = z.looseObject({
   ),
 });
 
-/** The document as JSON. */
+let text: string | null = null;
+
+/** The document as JSON text: made at the first question, since anybody may ask and it takes milliseconds. */
+export function openapiText(): string {
+  text ??= JSON.stringify(openapiDocument());
+  return text;
+}
+
+/** The document. */
 export function openapiDocument(): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
