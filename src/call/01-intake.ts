@@ -17,7 +17,7 @@ import { pathFault } from '../domain/relay/path';
 import { queryPairValue, type RawQuery, withoutQueryPairs } from '../domain/relay/query';
 import { declaredLength, requestTarget } from '../domain/relay/request-target';
 import { carriedByPair } from '../domain/tenancy/carriers';
-import { type CallRequest, type Surface, startCall, type Target } from './call';
+import { type CallRequest, isBodyless, type Surface, startCall, type Target } from './call';
 import { EncodedBody } from './encoded-body';
 
 /** What intake needs to know of the deployment. */
@@ -79,7 +79,7 @@ function framingFault(scan: HeaderScan, method: string): Refusal | null {
   if (scan.transferEncoding !== null && scan.transferEncoding.toLowerCase() !== 'chunked')
     return { code: 'request.framing_invalid', reason: 'transfer_encoding' };
   // fetch loses a GET body of unknown length without a word.
-  if (scan.transferEncoding !== null && (method === 'GET' || method === 'HEAD'))
+  if (scan.transferEncoding !== null && isBodyless(method))
     return { code: 'request.framing_invalid', reason: 'chunked_get' };
   if (scan.contentLength === null) return null;
   const declared = declaredLength(scan.contentLength);
@@ -98,7 +98,7 @@ function encodedBody(
   const coding = readBodyCoding(bodyEncoding);
   if (coding === null) return err({ code: 'request.body_encoding_invalid', reason: 'unknown' });
   // Decoded, it has no length that is known: see above.
-  if (request.method === 'GET' || request.method === 'HEAD')
+  if (isBodyless(request.method))
     return err({ code: 'request.framing_invalid', reason: 'chunked_get' });
   return ok(new EncodedBody(request.body, coding));
 }

@@ -26,6 +26,7 @@ import {
   brokenBody,
   type CatalogCall,
   grow,
+  isBodyless,
   type ResolvedCall,
   spoken,
 } from './call';
@@ -106,10 +107,6 @@ function withinContract(
 const isWithin = ({ declaredBytes }: ResolvedCall, bytesMax: number): boolean =>
   declaredBytes !== null && declaredBytes <= bytesMax;
 
-const isBodyless = (method: string): boolean => method === 'GET' || method === 'HEAD';
-
-const carriesBody = ({ request }: ResolvedCall): boolean => request.body !== null;
-
 /** `null`: there is no body. */
 async function readSentBody(
   call: ResolvedCall,
@@ -132,7 +129,7 @@ function judgedBody(
   bytes: Uint8Array | null,
   isJudged: boolean,
 ): Result<JudgedBody, InputFault> {
-  if (bytes === null) return ok({ kind: carriesBody(call) ? 'opaque' : 'none' });
+  if (bytes === null) return ok({ kind: call.request.body === null ? 'none' : 'opaque' });
   if (bytes.length === 0) return ok({ kind: 'none' });
   if (call.headers.contentEncoding)
     return isJudged ? err({ kind: 'body_unreadable', reason: 'opaque' }) : ok({ kind: 'opaque' });

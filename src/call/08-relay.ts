@@ -16,7 +16,7 @@ import { authorityOf } from '../domain/egress/target-url';
 import type { Refusal } from '../domain/refusal';
 import { applyEdits } from '../domain/relay/header-edits';
 import { setQueryPair } from '../domain/relay/query';
-import { type AnsweredCall, bodyOf, brokenBody, type GuardedCall, grow } from './call';
+import { type AnsweredCall, bodyOf, brokenBody, type GuardedCall, grow, isBodyless } from './call';
 import { type Hold, uploadMs } from './custody';
 import { limitBody, readAll, type UploadWatch } from './pump';
 
@@ -32,7 +32,7 @@ type Cut = 'overrun' | 'broken';
 export const isPumped = (call: GuardedCall): boolean =>
   call.sentBytes === null &&
   call.declaredBytes === null &&
-  carriesBody(call.method) &&
+  !isBodyless(call.method) &&
   call.request.body !== null;
 
 /** Refuses: downstream.error, timeout.request, payload.too_large, request.body_incomplete, request.body_encoding_invalid, binding.body_invalid. */
@@ -79,8 +79,6 @@ const cutRefusal = (call: GuardedCall, cut: Cut): Refusal =>
     : brokenBody(call);
 
 type Body = ReadableStream | Uint8Array | null;
-
-const carriesBody = (method: string): boolean => method !== 'GET' && method !== 'HEAD';
 
 /** The body as it came; counted when it is chunked. */
 function bodyAsSent(call: GuardedCall, watch: UploadWatch): Body {
@@ -134,7 +132,7 @@ function send(
   // From here the vendor may have been asked, whatever comes back.
   if (signal?.aborted !== true) call.money?.sent();
   // Only a copy of the request may carry a body on GET and HEAD.
-  if (body !== null && !carriesBody(call.method)) return ports.send(new Request(url, request), how);
+  if (body !== null && isBodyless(call.method)) return ports.send(new Request(url, request), how);
   return ports.send(url, { ...how, method: call.method, body });
 }
 

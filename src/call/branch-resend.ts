@@ -11,7 +11,7 @@ import { waitOf } from '../domain/capacity/retry-after';
 import type { Refusal } from '../domain/refusal';
 import { decodeContent } from '../domain/relay/content-coding';
 import { type RelayPorts, relay } from './08-relay';
-import { type AnsweredCall, grow } from './call';
+import { type AnsweredCall, grow, isBodyless } from './call';
 import { type CapacityPorts, mayResend, signalOf } from './capacity';
 import type { Hold } from './custody';
 import { readAll } from './pump';
@@ -25,7 +25,7 @@ export interface ResendPorts extends RelayPorts, CapacityPorts {
 export function mayBeBurst(call: AnsweredCall): boolean {
   if (call.status !== 429 || call.catalog?.tier !== 4) return false;
   const { method, sentBytes, request } = call;
-  return (method === 'GET' || method === 'HEAD') && sentBytes === null && request.body === null;
+  return isBodyless(method) && sentBytes === null && request.body === null;
 }
 
 /** The second answer, or the first as it was. Refuses as the relay does, and when the first answer's body cannot be read. */

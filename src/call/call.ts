@@ -67,6 +67,9 @@ export interface CallRequest {
   readonly tags: Tags | null;
 }
 
+/** `fetch` takes a body of these methods only from a request that has one. */
+export const isBodyless = (method: string): boolean => method === 'GET' || method === 'HEAD';
+
 /** The body as the upstream is to get it. */
 export const bodyOf = ({ encoded, request }: CallRequest): ReadableStream | null =>
   encoded === null ? request.body : encoded.body;
