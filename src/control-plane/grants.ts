@@ -6,19 +6,14 @@
  */
 import { err, ok, type Result } from '../base/result';
 import type { Refusal } from '../domain/refusal';
-import { may, outranks, type Permission, permissions, type Role } from '../domain/tenancy/access';
+import { type AccessKey, may, outranks, permissions, type Role } from '../domain/tenancy/access';
 import type { Actor } from './operation';
 
 /** What a key would be allowed. */
-export interface Grant {
-  readonly role: Role;
-  readonly permissions: readonly Permission[] | null;
-  readonly upstreamAccess: readonly string[] | null;
-  readonly projectAccess: readonly string[] | null;
-  readonly callCap: number | null;
-  /** Epoch milliseconds; `null`: never. */
-  readonly expiresAtMs: number | null;
-}
+export type Grant = Pick<
+  AccessKey,
+  'role' | 'permissions' | 'upstreamAccess' | 'projectAccess' | 'callCap' | 'expiresAtMs'
+>;
 
 /** Whether the actor may manage a principal of that role. Refuses with `authz.forbidden`. */
 export function mayManage(actor: Actor, role: Role): Result<void, Refusal> {
