@@ -3,7 +3,7 @@
  * They wait in memory until the next snapshot and are then written many to a row, sorted by id: a
  * hold costs a fraction of a page. A look-up reads the rows whose range covers the id. Hold ids
  * sort by time, so a new one is above everything written and needs no look-up (any text is
- * answered right, an unsorted one only slower). Called by `core.ts`.
+ * answered right, an unsorted one only slower). Called by `core.ts` and `turn.ts`.
  */
 import { assert } from '../../src/base/assert';
 import { ledgerEndedPartMax, ledgerRepeatMs } from '../../src/base/limits-money';

@@ -5,7 +5,8 @@
  * member is letters, digits, `_`, `-`, `$`; quoted is a JSON string; index counts from 0; `[*]` is
  * every entry of an array, and as the last step it means their number.
  * Promises: reads own members only (`__proto__` is a name like others); bounded steps; no recursion.
- * Must never: throw on a document, whatever it holds. Called by prices, meters and the catalog.
+ * Must never: throw on a document, whatever it holds. Called by whoever reads a document of a
+ * vendor or of the catalog.
  */
 import { assert } from './assert';
 import { decodeUtf8, type JsonFault } from './json';

@@ -2,7 +2,7 @@
  * Body pumps: the few cases in which JavaScript may touch a body: a chunked upload is counted, a bound JSON body and an error body are
  * read, an answer of a `track_body` upstream is followed to its end.
  * Promises: BYOB reads (a default reader is ten times dearer), bounded memory, bounded waits, a broken stream never becomes a whole one.
- * Called by stages 08, 10 and 11.
+ * Called by every stage and branch that reads a body.
  */
 import { pumpChunkBytes } from '../base/limits';
 import { readBytes } from '../base/read-within';

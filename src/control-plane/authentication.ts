@@ -2,7 +2,7 @@
  * Authentication: who sends a management request, and in which tenant it acts. Promises: the
  * operator key is compared by digest in constant time against every configured one; a foreign,
  * unknown or malformed tenant is one answer, `resource.not_found`. Must never: log or return a
- * presented key. Called by `api.ts`.
+ * presented key. Called by `api.ts` and `metrics.ts`.
  */
 import { isId } from '../base/ids';
 import { err, ok, type Result } from '../base/result';

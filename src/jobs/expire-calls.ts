@@ -1,5 +1,5 @@
 /**
- * Retention of the call log: rows older than CALL_RETENTION_DAYS go, a bounded number per run. Called by worker.ts (Cron).
+ * Retention of the call log: rows older than CALL_RETENTION_DAYS go, a bounded number per run. Called by `jobs/crons.ts`.
  */
 import { retentionDeleteMax } from '../base/limits';
 

@@ -2,7 +2,7 @@
  * Journal: copies the ledgers' logs into D1, a bounded number of rows per run, and sees that the tasks which wait are listed there.
  * Promises: a row is acknowledged, and so may leave its object, only after D1 has it; what is missing
  * or turned back is noted with the ledger and reported, never smoothed over; one ledger that does
- * not answer, or whose rows D1 does not take, keeps no other one waiting for more than its deadline. Called by worker.ts (Cron).
+ * not answer, or whose rows D1 does not take, keeps no other one waiting for more than its deadline. Called by `jobs/crons.ts`.
  */
 import { type KnownLedger, nextLedgers, noteFault, writeJournal } from '../adapters/d1/journal';
 import { listTasks } from '../adapters/d1/task-index';

@@ -1,8 +1,8 @@
 /**
  * Ticket: one caller at a tenant's desk, with the operations that it brought.
  * Promises: the first answer stays; a wake-up is never lost, because the waiter looks at `outcome`
- * after each. Must never: be awaited by another request than the one that made it. Called by
- * `tenant-desk.ts`.
+ * after each. Must never: be awaited by another request than the one that made it. Called by the
+ * desks and by the queue of settlements.
  */
 import {
   ledgerBatchBytesMax,

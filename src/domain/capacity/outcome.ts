@@ -2,7 +2,7 @@
  * Outcome: whether an answer had what was asked for. Promises: one rule, for telemetry and for
  * settlement: a price per success bills exactly what has content, a price per result counts zero in
  * exactly a miss. Must never: read a body that nobody holds; without one a 2xx is a hit. Pure.
- * Called by `pricing/charge.ts`, stage 09 and the product events.
+ * Called by `pricing/charge.ts`.
  */
 import type { CatalogEndpoint } from '../catalog/endpoint';
 import { countReading, type Usage, usageOf, usagePlan } from '../pricing/meters';

@@ -2,7 +2,8 @@
  * Retry-After: how long an answer says to wait. Promises: RFC 9110 10.2.3 and 5.6.7 exactly; what is
  * malformed, or came on two lines (a comma joins them), is as if it were absent; the past is no
  * wait; never more than `capacityVendorHoldMsMax`. Must never: give a text to `Date.parse`, which
- * reads `-3` as a year. Pure; the clock is an argument. Called by `classify.ts`.
+ * reads `-3` as a year. Pure; the clock is an argument. Called by `classify.ts` and
+ * by the re-send.
  */
 import { capacityVendorHoldMsMax } from '../../base/limits-capacity';
 

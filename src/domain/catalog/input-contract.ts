@@ -3,7 +3,7 @@
  * Promises: a call is refused or passes as it is, never rewritten; a fault names parameters and rules, never a value that the caller
  * sent; names that the caller made up are cut. Pure.
  * Must never: judge a body that may be read in two ways: {@link readBody} refuses repeated members.
- * Called by stage 03, before a credential is chosen. Raw calls of own upstreams are never judged here.
+ * Called by stage 04, before a credential is opened. Raw calls of own upstreams are never judged here.
  */
 import { decodeUtf8, type JsonFault, parseJson } from '../../base/json';
 import { contractJsonDepthMax, faultNameCharsMax, faultNamesMax } from '../../base/limits-money';

@@ -1,7 +1,8 @@
 /**
  * Value rules: whether one value of a call is what its parameter declares.
  * Promises: judges the value as every vendor would read it: a number text has plain decimal digits, a number is finite and an integer
- * is exact; an expectation holds what the catalog says, never what the caller sent. Pure. Called by `input-contract.ts`.
+ * is exact; an expectation holds what the catalog says, never what the caller sent. Pure. Called by `input-contract.ts` and
+ * `platform-request.ts`.
  */
 import type { ValueRule } from './endpoint';
 

@@ -1,7 +1,7 @@
 /**
  * Rendering a binding: from an opened secret to the value that is set.
  * Promises: a secret that does not fit (not a JSON object with that string field, control characters in a header) is a "no", never garbage.
- * Pure. Called by adapters/vault/credentials.ts.
+ * Pure. Called by adapters/vault/credentials.ts, the sweep and the operator's own calls.
  */
 import { memberOf } from '../../base/json-path';
 import { err, ok, type Result } from '../../base/result';

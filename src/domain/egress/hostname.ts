@@ -2,7 +2,7 @@
  * Host names: what a host text really names, before anything connects to it.
  * Promises: one normal form (lower-case ASCII, no root dot; addresses canonical, no brackets); every spelling that some parser would
  * read as an address is refused unless it is that address's only strict spelling; a label is never folded into another ASCII label.
- * Must never: resolve a name, or repair a spelling. Pure. Called by `target-url.ts`; the resolver judges what a name points at.
+ * Must never: resolve a name, or repair a spelling. Pure. Called by `target-url.ts` and the deny rules; the resolver judges what a name points at.
  */
 import { hostnameCharsMax, hostnameLabelCharsMax } from '../../base/limits';
 import { err, ok, type Result } from '../../base/result';

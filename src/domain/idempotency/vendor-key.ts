@@ -3,7 +3,7 @@
  * (tier 4). All tenants share that account: sent as it is, one tenant's key could fetch another's
  * answer. Promises: differs by tenant, scope, key and pins; tells nothing about them; the same call
  * repeated gives the same key. Must never: be used on an own key, where the caller's is relayed
- * verbatim. Pure: an adapter computes the HMAC-SHA256. Called by stage 08's request rewriting.
+ * verbatim. Pure: an adapter computes the HMAC-SHA256. Called by stage 07.
  */
 import { assert } from '../../base/assert';
 import { hexOf } from '../../base/text-codings';

@@ -1,8 +1,8 @@
 /**
  * Decimal: numbers of vendors, exactly. `1.1` in a bill means 1.1, not the nearest double.
  * Promises: finite and never negative; sums and products are exact; rounding happens once, upwards,
- * in {@link ceilMicros}. Must never: round a part of a sum. Pure. Called by `meters.ts`, `charge.ts`
- * and `estimate.ts`.
+ * in {@link ceilMicros}. Must never: round a part of a sum. Pure. Called by the rules of
+ * prices and by those that read an aggregator's amounts.
  */
 import { assert } from '../../base/assert';
 import {

@@ -2,7 +2,7 @@
  * Estimate: what to hold before a send, and the price that will settle it, chosen once.
  * Promises: an unknown price is never zero: it is refused, or the caller's explicit ceiling is
  * held; no amount is above that ceiling; the first matching row of a table is the price. Must
- * never: look at an answer. Pure. Called by stages 03 and 06, the overflow branch and `jobs/overflow-verify.ts`.
+ * never: look at an answer. Pure. Called by stage 06, the overflow branch and `jobs/overflow-verify.ts`.
  */
 import { assertNever } from '../../base/assert';
 import { pathOf, readPath } from '../../base/json-path';

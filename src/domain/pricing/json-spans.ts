@@ -2,7 +2,8 @@
  * JSON spans: where the members and entries of one value are in a text that `JSON.parse` has
  * accepted. Promises: linear, no recursion; offsets are UTF-16, ends exclusive. Must never: be
  * given a text that is not valid JSON; it does not check. `base/json.ts` does, and refuses names
- * that repeat anywhere, which an answer of a vendor may do. Called by `strip-charge.ts`.
+ * that repeat anywhere, which an answer of a vendor may do. Called by `strip-charge.ts`
+ * and by the envelopes of overflow.
  */
 
 /** A value; `end` may include white space behind it only at the top of a document. */

@@ -1,8 +1,8 @@
 /**
  * Price faults: what is wrong with the cost and settlement of a catalog row, beyond its types.
  * Promises: a row without faults never trips an assert of the pricing rules and never holds zero by
- * mistake. Must never: be skipped by an import. Pure. Called by the catalog's import and its
- * management API.
+ * mistake. Must never: be skipped by an import. Pure. Called by the catalog's import
+ * (`scripts/lib/catalog`).
  */
 import { isPlural, parsePath } from '../../base/json-path';
 import { metersMax, priceRowsMax } from '../../base/limits-money';

@@ -3,8 +3,8 @@
  * client. Promises: any split of the bytes gives the same usage; a chunk is neither changed nor
  * kept (after `push` returns, only the one open event is held, in a copy, at most
  * `sseEventBytesMax` of it and of its open line); an event that cannot hold a reading is not
- * parsed. Must never: throw on a stream, whatever it holds. Called by the pump of stage 08, settled
- * by stage 09. Format: WHATWG HTML 9.2.6, except that the last event needs no blank line.
+ * parsed. Must never: throw on a stream, whatever it holds. Made by stage 09, fed by what
+ * follows the body. Format: WHATWG HTML 9.2.6, except that the last event needs no blank line.
  */
 import { readJson } from '../../base/json-path';
 import { sseEventBytesMax } from '../../base/limits-money';

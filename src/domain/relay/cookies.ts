@@ -1,6 +1,7 @@
 /**
  * Removes Weir's own cookies from a Cookie header and recognises them in Set-Cookie.
- * Promises: every other pair keeps its bytes and order; no empty or dangling header is left (RFC 6265 4.2.1). Pure. Called by stage 08.
+ * Promises: every other pair keeps its bytes and order; no empty or dangling header is left (RFC 6265 4.2.1). Pure. Called by `header-scan.ts` and
+ * `answer-headers.ts`; the management API refuses rules that name them.
  */
 import { weirCookies } from '../../http/header-names';
 

@@ -1,6 +1,7 @@
 /**
  * Which request and answer headers do not pass (digest A3, B5; docs/relay-contract.md rows of the same names).
- * Promises: a name is dropped only by a line here; everything else is relayed as it came. Pure. Called by stages 01 and 08.
+ * Promises: a name is dropped only by a line here; everything else is relayed as it came. Pure. Called by `header-scan.ts` and
+ * `answer-headers.ts`; the management API refuses rules that name them.
  */
 import { weirPrefix } from '../../http/header-names';
 

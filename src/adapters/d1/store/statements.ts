@@ -2,7 +2,7 @@
  * What the D1 stores share: the version raise, the cursor condition, and the one translation of
  * D1's errors. Promises: an error of the store becomes a refusal; only names of our own columns
  * come out of its text. Must never: let a text of the database reach a caller. Called by the stores
- * of this folder.
+ * of D1.
  */
 import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { DrizzleD1Database } from 'drizzle-orm/d1';
