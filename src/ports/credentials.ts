@@ -5,11 +5,9 @@
 import type { MaybePromise, Result } from '../base/result';
 import type { Upstream } from '../domain/catalog/upstream';
 import type { MaskedSecret } from '../domain/credentials/masking';
+import type { Rendered } from '../domain/credentials/render';
 import type { Refusal } from '../domain/refusal';
 import type { TenantView } from './config';
-
-/** Name and value of one rendered binding. */
-export type Rendered = readonly [name: string, value: string];
 
 export interface PreparedCredentials {
   readonly headers: readonly Rendered[];

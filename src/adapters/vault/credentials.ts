@@ -9,10 +9,10 @@ import { Lru } from '../../base/lru';
 import { err, type MaybePromise, ok, type Result } from '../../base/result';
 import type { Binding, Upstream } from '../../domain/catalog/upstream';
 import { prepareMask } from '../../domain/credentials/masking';
-import { render } from '../../domain/credentials/render';
+import { type Rendered, render } from '../../domain/credentials/render';
 import type { Refusal } from '../../domain/refusal';
 import type { BoundSecrets, TenantView } from '../../ports/config';
-import type { Credentials, PreparedCredentials, Rendered } from '../../ports/credentials';
+import type { Credentials, PreparedCredentials } from '../../ports/credentials';
 import type { Vault } from '../../ports/vault';
 
 interface Opened {

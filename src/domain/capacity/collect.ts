@@ -7,8 +7,8 @@
 import { pathOf, readPath } from '../../base/json-path';
 import { err, ok, type Result } from '../../base/result';
 import type { BalanceRequest } from '../catalog/balance';
-import { bindingsOf, type Provider } from '../catalog/provider';
-import { render } from '../credentials/render';
+import type { Provider } from '../catalog/provider';
+import { type Rendered, renderOperators } from '../credentials/render';
 import type { EgressPolicy } from '../egress/allowance';
 import { parseTarget, type TargetUrl } from '../egress/target-url';
 import { setQueryPair } from '../relay/query';
@@ -109,12 +109,12 @@ export function collectRequest(
 ): Result<CollectRequest, CollectFault> {
   const target = approvedTarget(provider, url, policy);
   if (target === null) return err('address_refused');
-  const injected = rendered(provider, credential);
-  if (!injected.ok) return injected;
-  const { header, query, json, secrets } = injected.value;
+  const injected = renderOperators(provider, credential);
   const hasBody = method === 'POST';
-  if (json.length > 0 && !hasBody) return err('credential_unusable');
-  const type: readonly Pair[] = hasBody ? [['content-type', 'application/json']] : [];
+  if (!injected.ok || (injected.value.json.length > 0 && !hasBody))
+    return err('credential_unusable');
+  const { header, query, json, secrets } = injected.value;
+  const type: readonly Rendered[] = hasBody ? [['content-type', 'application/json']] : [];
   return ok({
     target,
     url: withPairs(target, query),
@@ -149,28 +149,6 @@ function withPairs(
   let query = mark < 0 ? null : rest.slice(mark + 1);
   for (const [name, value] of pairs) query = setQueryPair(query, name, value);
   return `${scheme}://${authority}${path}${query === null ? '' : `?${query}`}`;
-}
-
-type Pair = readonly [name: string, value: string];
-
-interface Injected {
-  readonly header: readonly Pair[];
-  readonly query: readonly Pair[];
-  readonly json: readonly Pair[];
-  readonly secrets: readonly string[];
-}
-
-/** The provider's bindings with the credential in them, as the road renders them. */
-function rendered(provider: SweptProvider, credential: string): Result<Injected, CollectFault> {
-  const at: Record<'header' | 'query' | 'json', Pair[]> = { header: [], query: [], json: [] };
-  const secrets: string[] = [credential];
-  for (const binding of bindingsOf(provider, { kind: 'platform_setting', setting: '' })) {
-    const made = render(binding, binding.source.kind === 'constant' ? null : credential);
-    if (!made.ok) return err('credential_unusable');
-    at[binding.location].push([binding.name, made.value.value]);
-    secrets.push(...made.value.secrets);
-  }
-  return ok({ ...at, secrets });
 }
 
 /** The id that a look-up found, as one segment of a path. */

@@ -6,6 +6,7 @@
 import { memberOf } from '../../base/json-path';
 import { err, ok, type Result } from '../../base/result';
 import { base64Of, bytesOfBase64 } from '../../base/text-codings';
+import { bindingsOf, type Provider } from '../catalog/provider';
 import type { Binding } from '../catalog/upstream';
 
 /** A value that is ready to set, and the secret texts that it shows (for masking). */
@@ -30,6 +31,33 @@ export function render(
   const { value } = rendered;
   const secrets = [...rendered.secrets, ...credentialsIn(binding, value)];
   return ok({ value, secrets: [...new Set(secrets.flatMap(asRead))] });
+}
+
+/** Name and value of one rendered binding. */
+export type Rendered = readonly [name: string, value: string];
+
+/** Rendered values by place, and the secret texts that they show. */
+export interface RenderedBindings {
+  readonly header: readonly Rendered[];
+  readonly query: readonly Rendered[];
+  readonly json: readonly Rendered[];
+  readonly secrets: readonly string[];
+}
+
+/** A provider's bindings with the operator's credential in them, as the road renders them. `injector` is the only fault. */
+export function renderOperators(
+  provider: Pick<Provider, 'bindings' | 'requiredHeaders'>,
+  credential: string,
+): Result<RenderedBindings, 'injector'> {
+  const at: Record<Binding['location'], Rendered[]> = { header: [], query: [], json: [] };
+  const secrets = [credential];
+  for (const binding of bindingsOf(provider, { kind: 'platform_setting', setting: '' })) {
+    const made = render(binding, binding.source.kind === 'constant' ? null : credential);
+    if (!made.ok) return made;
+    at[binding.location].push([binding.name, made.value.value]);
+    secrets.push(...made.value.secrets);
+  }
+  return ok({ ...at, secrets });
 }
 
 /**

@@ -8,8 +8,8 @@ import { jsonDepthMax } from '../../base/limits';
 import { err, ok, type Result } from '../../base/result';
 import type { CatalogEndpoint, TestRequest } from '../catalog/endpoint';
 import { fillPath } from '../catalog/placeholders';
-import { approvedBase, type BaseUrl, bindingsOf, type Provider } from '../catalog/provider';
-import { render } from '../credentials/render';
+import { approvedBase, type BaseUrl, type Provider } from '../catalog/provider';
+import { type Rendered, renderOperators } from '../credentials/render';
 import type { EgressPolicy } from '../egress/allowance';
 import { authorityOf } from '../egress/target-url';
 import { mergeQuery, type RawQuery, setQueryPair } from '../relay/query';
@@ -72,22 +72,20 @@ export function directRequest(
   provider: Provider,
   credential: string,
 ): Result<ReadyRequest, TestFault> {
-  let { query } = call;
-  const headers: (readonly [string, string])[] = [
+  const injected = renderOperators(provider, credential);
+  if (!injected.ok) return err('credential');
+  const { header, json } = injected.value;
+  const type: readonly Rendered[] =
+    call.bodyText === null ? [] : [['content-type', 'application/json']];
+  const headers: readonly Rendered[] = [
     ['accept', 'application/json'],
     ['accept-encoding', 'identity'],
+    ...type,
+    ...header,
   ];
-  if (call.bodyText !== null) headers.push(['content-type', 'application/json']);
-  const fields: JsonField[] = [];
-  for (const binding of bindingsOf(provider, { kind: 'platform_setting', setting: '' })) {
-    const made = render(binding, binding.source.kind === 'constant' ? null : credential);
-    if (!made.ok) return err('credential');
-    const { name, location } = binding;
-    const { value } = made.value;
-    if (location === 'header') headers.push([name, value]);
-    else if (location === 'query') query = setQueryPair(query, name, value);
-    else fields.push([name, JSON.stringify(value)]);
-  }
+  let { query } = call;
+  for (const [name, value] of injected.value.query) query = setQueryPair(query, name, value);
+  const fields = json.map(([name, value]): JsonField => [name, JSON.stringify(value)]);
   const body = bodyWith(call.bodyText, fields);
   return body.ok
     ? ok({ method: call.method, url: urlOf(call, query), headers, body: body.value })
