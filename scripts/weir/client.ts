@@ -53,14 +53,16 @@ export class Client {
     path: string,
     query: Query,
     limit: number,
-    { cursor, next: nextField, isWanted = () => true }: Paging = byCursor,
+    { cursor, next: nextField, isWanted }: Paging = byCursor,
   ): Promise<{ rows: readonly Row[]; more: boolean }> {
     const rows: Row[] = [];
     let at: string | number | undefined = query[cursor];
     for (;;) {
-      const size = cursor === 'cursor' ? Math.min(pageRows, limit - rows.length) : undefined;
+      // Of a page that is sifted nobody knows how much is left.
+      const wanted = isWanted === undefined ? limit - rows.length : pageRows;
+      const size = cursor === 'cursor' ? Math.min(pageRows, wanted) : undefined;
       const page = await this.get(path, { ...query, limit: size, [cursor]: at });
-      rows.push(...rowsOf(page).filter(isWanted));
+      rows.push(...rowsOf(page).filter((row) => isWanted?.(row) ?? true));
       const next = page[nextField];
       const isLast = typeof next !== 'string' && typeof next !== 'number';
       if (isLast || rows.length >= limit)
