@@ -26,7 +26,7 @@ export const capacitySweep: Command = {
       option('only')
         ?.split(',')
         .map((name) => name.trim()) ?? null;
-    const run = await client.post('/capacity/sweep', { only });
+    const run = await client.job('/capacity/sweep', { only });
     if (run.outcome === 'skipped')
       throw new Fault('Another sweep is at work. Try again when it has ended.', 'failed');
     const wrong = [

@@ -24,6 +24,8 @@ export const byCursor: Paging = { cursor: 'cursor', next: 'next_cursor' };
 
 /** Longest wait for one answer, milliseconds: an audit step takes seconds. */
 const answerWaitMs = 60_000;
+/** Longest wait for a job by hand, which asks vendors: a little less than Node's own client waits. */
+export const jobWaitMs = 290_000;
 /** Rows of one request: as many as the API gives. */
 const pageRows = 100;
 
@@ -40,12 +42,23 @@ export class Client {
 
   /** One document. */
   async get(path: string, query: Query = {}): Promise<Row> {
-    return rowOf(await this.#ask('GET', path, query, undefined, 'application/json'));
+    const answer = await this.#fetch({ address: this.#address(path, query) });
+    return rowOf(documentOf(answer.text));
   }
 
   /** A change; gives its answer. */
   async post(path: string, body?: Row): Promise<Row> {
-    return rowOf(await this.#ask('POST', path, {}, body, 'application/json'));
+    return this.#posted(path, body, answerWaitMs);
+  }
+
+  /** A job that the gateway does before it answers. */
+  async job(path: string, body: Row): Promise<Row> {
+    return this.#posted(path, body, jobWaitMs);
+  }
+
+  async #posted(path: string, body: Row | undefined, waitMs: number): Promise<Row> {
+    const request = { method: 'POST', address: this.#address(path, {}), body, waitMs };
+    return rowOf(documentOf((await this.#fetch(request)).text));
   }
 
   /** Wanted rows of a list, page by page, `limit` at most; whether there may be more. */
@@ -75,21 +88,11 @@ export class Client {
   async *csv(path: string, query: Query): AsyncGenerator<string> {
     let next: string | undefined = this.#address(path, query);
     while (next !== undefined) {
-      const answer: Answer = await this.#fetch('GET', next, undefined, 'text/csv');
+      const answer: Answer = await this.#fetch({ address: next, accept: 'text/csv' });
       yield answer.text;
       const link: string = answer.headers.get('link') ?? '';
       next = /<(\/[^>]*)>; rel="next"/.exec(link)?.[1];
     }
-  }
-
-  async #ask(
-    method: string,
-    path: string,
-    query: Query,
-    body: Row | undefined,
-    accept: string,
-  ): Promise<unknown> {
-    return documentOf((await this.#fetch(method, this.#address(path, query), body, accept)).text);
   }
 
   /** Path and query below the gateway's address. */
@@ -101,12 +104,13 @@ export class Client {
     return `/api/v1${path}${search.size === 0 ? '' : `?${search}`}`;
   }
 
-  async #fetch(
-    method: string,
-    address: string,
-    body: Row | undefined,
-    accept: string,
-  ): Promise<Answer> {
+  async #fetch({
+    method = 'GET',
+    address,
+    body,
+    accept = 'application/json',
+    waitMs = answerWaitMs,
+  }: Asked): Promise<Answer> {
     const { url, key } = this.#connection;
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
     let answer: Response | null = null;
@@ -116,7 +120,7 @@ export class Client {
         headers: { authorization: `Bearer ${key}`, accept, ...type },
         body: body === undefined ? null : JSON.stringify(body),
         redirect: 'manual',
-        signal: AbortSignal.timeout(answerWaitMs),
+        signal: AbortSignal.timeout(waitMs),
       });
       const text = await answer.text();
       if (answer.ok) return { text, headers: answer.headers };
@@ -124,9 +128,18 @@ export class Client {
       throw new Fault(refused(url, answer.status, text), isFinal ? 'refused' : 'failed');
     } catch (fault) {
       if (fault instanceof Fault) throw fault;
-      throw new Fault(lost(url, fault, answer !== null), 'failed');
+      throw new Fault(lost(url, fault, { waitMs, hasBegun: answer !== null }), 'failed');
     }
   }
+}
+
+/** One request; a GET of a document unless it says otherwise. */
+interface Asked {
+  readonly method?: string;
+  readonly address: string;
+  readonly body?: Row | undefined;
+  readonly accept?: string;
+  readonly waitMs?: number;
 }
 
 /** A 2xx that came whole. */
@@ -135,9 +148,13 @@ interface Answer {
   readonly headers: Headers;
 }
 
-function lost(url: string, fault: unknown, hasBegun: boolean): string {
+function lost(
+  url: string,
+  fault: unknown,
+  { waitMs, hasBegun }: { waitMs: number; hasBegun: boolean },
+): string {
   const isLate = fault instanceof DOMException && fault.name === 'TimeoutError';
-  if (isLate) return `${url} did not answer within ${answerWaitMs / 1000} seconds.`;
+  if (isLate) return `${url} did not answer within ${waitMs / 1000} seconds.`;
   if (hasBegun) return `The answer of ${url} broke off.`;
   return `Nothing answers at ${url}. Start Weir with npm start, or name another one with --url.`;
 }

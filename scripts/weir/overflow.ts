@@ -91,7 +91,7 @@ export const overflowSync: Command = {
   options: [{ name: 'live', help: "read the aggregators' catalogs first" }],
   examples: ['npm run weir -- overflow sync --live'],
   async run(client, { isSet }): Promise<Output> {
-    const run = await client.post('/overflow/sync', { live: isSet('live') });
+    const run = await client.job('/overflow/sync', { live: isSet('live') });
     if (run.outcome === 'skipped') throw new Fault(atWork, 'failed');
     return { kind: 'shown', document: run, text: syncText(run) };
   },
@@ -150,7 +150,7 @@ async function visitedRoutes(
   const rows: Row[] = [];
   let cursor: unknown = null;
   for (;;) {
-    const run: Row = await client.post('/overflow/verify', { ...body, cursor });
+    const run: Row = await client.job('/overflow/verify', { ...body, cursor });
     if (run.outcome === 'skipped') throw new Fault(atWork, 'failed');
     rows.push(...rowsIn(run, 'data'));
     cursor = run.next_cursor;

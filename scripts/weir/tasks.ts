@@ -37,7 +37,7 @@ export const pollTasks: Command = {
   summary: 'Ask vendors now how the tasks go that are due (operator)',
   examples: ['npm run weir -- tasks poll'],
   async run(client) {
-    const run = await client.post('/tasks/poll', {});
+    const run = await client.job('/tasks/poll', {});
     const told = Object.entries(run)
       .filter(([, count]) => count !== 0)
       .map(([outcome, count]) => `${String(count)} ${outcome}`);

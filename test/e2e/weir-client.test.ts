@@ -1,6 +1,6 @@
-/** The command line's client: how many questions a list takes. */
-import { describe, expect, it } from 'vitest';
-import { byCursor, Client } from '../../scripts/weir/client.ts';
+/** The command line's client: how many questions a list takes, and how long it waits for an answer. */
+import { describe, expect, it, vi } from 'vitest';
+import { byCursor, Client, jobWaitMs } from '../../scripts/weir/client.ts';
 
 const connection = { url: 'http://gw', key: 'wk', isOperator: true, tenant: undefined };
 
@@ -32,5 +32,17 @@ describe('a list', () => {
     const { rows, more } = await client.list('/ledger/reviews', {}, 50, { ...byCursor, isWanted });
     expect([rows.length, more]).toEqual([49, false]);
     expect(asked).toHaveLength(5);
+  });
+});
+
+describe('an answer', () => {
+  it('is waited for a minute, that of a job as long as the platform’s client waits', async () => {
+    const timeout = vi.spyOn(AbortSignal, 'timeout');
+    const client = new Client(connection, undefined, async () => Response.json({}));
+    await client.get('/ledger');
+    await client.post('/ledger/topups', {});
+    await client.job('/overflow/verify', {});
+    expect(timeout.mock.calls).toEqual([[60_000], [60_000], [jobWaitMs]]);
+    timeout.mockRestore();
   });
 });
