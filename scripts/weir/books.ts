@@ -1,7 +1,9 @@
 /**
  * Commands that look at a ledger: balance, holds, entries, ledger audit. Read by `commands.ts`.
  */
+
 import type { Row } from './client.ts';
+import { number, plain, time, usd } from './columns.ts';
 import {
   amount,
   type Command,
@@ -11,17 +13,9 @@ import {
   rowsIn,
   shownList,
   tags,
-  when,
 } from './command.ts';
 import { dollars } from './money.ts';
 import { type Column, pairs, table } from './render.ts';
-
-/** A column of dollars. */
-export const money = (head: string, name: string): Column<Row> => ({
-  head,
-  right: true,
-  cell: (row) => (row[name] === null ? '' : dollars(amount(row, name))),
-});
 
 /** `npm run weir -- balance` */
 export const balance: Command = {
@@ -63,11 +57,11 @@ const blocksText = (blocks: readonly Row[]): string =>
   table(
     blocks,
     [
-      { head: 'CREDIT', cell: (row) => field(row, 'id') },
-      { head: 'KIND', cell: (row) => field(row, 'kind') },
-      money('GRANTED', 'granted_micros'),
-      money('LEFT', 'remaining_micros'),
-      money('HELD', 'held_micros'),
+      plain('CREDIT', 'id'),
+      plain('KIND', 'kind'),
+      usd('GRANTED', 'granted_micros'),
+      usd('LEFT', 'remaining_micros'),
+      usd('HELD', 'held_micros'),
     ],
     '',
   );
@@ -76,10 +70,10 @@ function budgetsText(row: Row): string {
   const budgets = rowsIn(row, 'budgets');
   if (budgets.length === 0) return '';
   const columns: Column<Row>[] = [
-    { head: 'BUDGET', cell: (budget) => field(budget, 'dimension') },
-    { head: 'WINDOW', cell: (budget) => field(budget, 'window') },
-    money('SPEND', 'spend_max_micros'),
-    { head: 'CALLS', right: true, cell: (budget) => field(budget, 'calls_max') },
+    plain('BUDGET', 'dimension'),
+    plain('WINDOW', 'window'),
+    usd('SPEND', 'spend_max_micros'),
+    number('CALLS', 'calls_max'),
     { head: 'RULES', right: true, cell: (budget) => String(rowsIn(budget, 'values').length) },
   ];
   return `\n\n${table(budgets, columns, '')}`;
@@ -94,11 +88,11 @@ export const holds: Command = {
   examples: ['npm run weir -- holds', 'npm run weir -- holds --all --json'],
   async run(client, { limit }) {
     const columns: Column<Row>[] = [
-      { head: 'HOLD', cell: (row) => field(row, 'id') },
-      money('USD', 'amount_micros'),
-      { head: 'PLACED', cell: (row) => when(row, 'placed_at') },
-      { head: 'LEASE UNTIL', cell: (row) => when(row, 'lease_until') },
-      { head: 'KEY', cell: (row) => field(row, 'key_id') },
+      plain('HOLD', 'id'),
+      usd('USD', 'amount_micros'),
+      time('PLACED', 'placed_at'),
+      time('LEASE UNTIL', 'lease_until'),
+      plain('KEY', 'key_id'),
       { head: 'TAGS', cell: tags },
     ];
     const found = await client.list('/ledger/holds', {}, limit);
@@ -134,12 +128,12 @@ export const entries: Command = {
 
 /** Columns of the log. */
 export const entryColumns: readonly Column<Row>[] = [
-  { head: 'SEQ', right: true, cell: (row) => field(row, 'seq') },
-  { head: 'AT', cell: (row) => when(row, 'at') },
-  { head: 'WHAT', cell: (row) => field(row, 'kind') },
-  { head: 'ID', cell: (row) => field(row, 'id') },
-  money('USD', 'micros'),
-  money('HELD', 'held_micros'),
+  number('SEQ', 'seq'),
+  time('AT', 'at'),
+  plain('WHAT', 'kind'),
+  plain('ID', 'id'),
+  usd('USD', 'micros'),
+  usd('HELD', 'held_micros'),
   { head: 'NOTE', cell: (row) => [field(row, 'note'), tags(row)].filter(Boolean).join(' ') },
 ];
 

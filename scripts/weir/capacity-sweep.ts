@@ -3,13 +3,12 @@
  * Promises: a vendor that does not say is a row, and the exit code stays 0; it is 1 when a named account is not there, a reading was not
  * stored, or another sweep is at work. Read by `commands.ts`.
  */
-import type { Row } from './client.ts';
-import { type Command, defaults, field, type Output, rowsIn, shownList, when } from './command.ts';
-import { Fault } from './fault.ts';
-import { dollars } from './money.ts';
-import { type Column, table } from './render.ts';
 
-const operatorOnly = { ...defaults, prefers: 'operator', inTenant: false } as const;
+import type { Row } from './client.ts';
+import { number, plain, time, usd } from './columns.ts';
+import { type Command, field, type Output, operatorOnly, rowsIn, shownList } from './command.ts';
+import { Fault } from './fault.ts';
+import { type Column, table } from './render.ts';
 
 /** `npm run weir -- capacity sweep` */
 export const capacitySweep: Command = {
@@ -66,18 +65,6 @@ export const capacitySnapshots: Command = {
   },
 };
 
-const number = (head: string, name: string): Column<Row> => ({
-  head,
-  right: true,
-  cell: (row) => field(row, name),
-});
-
-const usd = (head: string, name: string): Column<Row> => ({
-  head,
-  right: true,
-  cell: ({ [name]: micros }) => (typeof micros === 'number' ? dollars(micros) : ''),
-});
-
 const readingColumns: readonly Column<Row>[] = [
   {
     head: 'ACCOUNT',
@@ -86,13 +73,13 @@ const readingColumns: readonly Column<Row>[] = [
       return account === 'primary' ? provider : `${provider}#${account}`;
     },
   },
-  { head: 'STATE', cell: (row) => field(row, 'state') },
+  plain('STATE', 'state'),
   number('LEFT', 'remaining'),
   number('OF', 'total'),
-  { head: 'UNIT', cell: (row) => field(row, 'unit') },
-  { head: 'SURE', cell: (row) => field(row, 'confidence') },
-  { head: 'RESETS', cell: (row) => when(row, 'resets_at') },
-  { head: 'FROM', cell: (row) => field(row, 'source') },
+  plain('UNIT', 'unit'),
+  plain('SURE', 'confidence'),
+  time('RESETS', 'resets_at'),
+  plain('FROM', 'source'),
   { head: 'NOTE', cell: noteOf },
 ];
 
@@ -109,7 +96,7 @@ function noteOf(row: Row): string {
 }
 
 const snapshotColumns: readonly Column<Row>[] = [
-  { head: 'READ', cell: (row) => when(row, 'observed_at') },
+  time('READ', 'observed_at'),
   ...readingColumns,
   usd('LEFT USD', 'remaining_micros'),
   usd('SPENT THAT DAY USD', 'spent_micros'),

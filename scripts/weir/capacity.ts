@@ -3,12 +3,12 @@
  * reset. Promises: an account that is out is told, never an exit code: looking is not failing. Read
  * by `commands.ts`; the sweep's and the classifier's commands are beside this file.
  */
+
 import type { Row } from './client.ts';
-import { amount, type Command, defaults, field, rowsIn, shownList, when } from './command.ts';
+import { plain } from './columns.ts';
+import { amount, type Command, field, operatorOnly, rowsIn, shownList, when } from './command.ts';
 import { Fault } from './fault.ts';
 import type { Column } from './render.ts';
-
-const operatorOnly = { ...defaults, prefers: 'operator', inTenant: false } as const;
 
 /** `npm run weir -- capacity` */
 const list: Command = {
@@ -31,8 +31,8 @@ const list: Command = {
 };
 
 const columns: readonly Column<Row>[] = [
-  { head: 'PROVIDER', cell: (row) => field(row, 'provider') },
-  { head: 'STATE', cell: (row) => field(row, 'state') },
+  plain('PROVIDER', 'provider'),
+  plain('STATE', 'state'),
   { head: 'ACCOUNTS', cell: (row) => texts(row.accounts).join(' ') },
   { head: 'OUT', cell: outOf },
   {

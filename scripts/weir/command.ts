@@ -68,6 +68,9 @@ export const defaults = {
   options: [],
 } as const;
 
+/** What the commands of the operator on the whole gateway are. */
+export const operatorOnly = { ...defaults, prefers: 'operator', inTenant: false } as const;
+
 /** What a list command gives. */
 export function shownList(
   { rows, more }: { rows: readonly Row[]; more: boolean },

@@ -1,16 +1,11 @@
 /**
  * Commands that look around: tenants, calls, catalog search. Read by `commands.ts`.
  */
-import type { Row } from './client.ts';
-import { type Command, defaults, field, shownList, when } from './command.ts';
-import { dollars } from './money.ts';
-import type { Column } from './render.ts';
 
-const plain = (head: string, name: string, right = false): Column<Row> => ({
-  head,
-  right,
-  cell: (row) => field(row, name),
-});
+import type { Row } from './client.ts';
+import { number, plain, time, usd } from './columns.ts';
+import { type Command, defaults, field, shownList } from './command.ts';
+import type { Column } from './render.ts';
 
 /** `npm run weir -- tenants` */
 export const tenants: Command = {
@@ -32,11 +27,7 @@ const tenantColumns: readonly Column<Row>[] = [
   plain('NAME', 'name'),
   plain('PAID BY', 'ledger_tenant_id'),
   plain('REGION', 'home_region'),
-  {
-    head: 'DAILY CAP',
-    right: true,
-    cell: ({ daily_cap_micros: cap }) => (typeof cap === 'number' ? dollars(cap) : ''),
-  },
+  usd('DAILY CAP', 'daily_cap_micros'),
 ];
 
 /** `npm run weir -- calls` */
@@ -54,17 +45,13 @@ export const calls: Command = {
 
 const callColumns: readonly Column<Row>[] = [
   plain('CALL', 'id'),
-  { head: 'AT', cell: (row) => when(row, 'started_at') },
+  time('AT', 'started_at'),
   plain('METHOD', 'method'),
   { head: 'TARGET', cell: (row) => `${field(row, 'host')}${field(row, 'path')}` },
   plain('OUTCOME', 'outcome'),
-  plain('STATUS', 'status', true),
-  plain('MS', 'latency_ms', true),
-  {
-    head: 'USD',
-    right: true,
-    cell: ({ cost_micros: cost }) => (typeof cost === 'number' ? dollars(cost) : ''),
-  },
+  number('STATUS', 'status'),
+  number('MS', 'latency_ms'),
+  usd('USD', 'cost_micros'),
   plain('REFUSED', 'code'),
 ];
 

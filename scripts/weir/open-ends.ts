@@ -2,8 +2,10 @@
  * Commands for what nobody saw the end of: reviews (expired holds) and idempotency records. Read by
  * `commands.ts`.
  */
+
 import { byCursor, type Row } from './client.ts';
-import { amount, type Command, defaults, field, shownList, when } from './command.ts';
+import { number, plain, time, usd } from './columns.ts';
+import { amount, type Command, defaults, shownList } from './command.ts';
 import { Fault } from './fault.ts';
 import { dollars, microsOf } from './money.ts';
 import type { Column } from './render.ts';
@@ -24,11 +26,11 @@ export const reviews: Command = {
 };
 
 const reviewColumns: readonly Column<Row>[] = [
-  { head: 'HOLD', cell: (row) => field(row, 'id') },
-  { head: 'USD', right: true, cell: (row) => dollars(amount(row, 'micros')) },
-  { head: 'EXPIRED', cell: (row) => when(row, 'expired_at') },
-  { head: 'CLOSED', cell: (row) => when(row, 'closed_at') },
-  { head: 'BY', cell: (row) => field(row, 'closed_by') },
+  plain('HOLD', 'id'),
+  usd('USD', 'micros'),
+  time('EXPIRED', 'expired_at'),
+  time('CLOSED', 'closed_at'),
+  plain('BY', 'closed_by'),
 ];
 
 /** `npm run weir -- reviews close HOLD` */
@@ -67,17 +69,13 @@ export const records: Command = {
 };
 
 const recordColumns: readonly Column<Row>[] = [
-  { head: 'RECORD', cell: (row) => field(row, 'id') },
-  { head: 'STATE', cell: (row) => field(row, 'state') },
-  { head: 'KEY', cell: (row) => field(row, 'key') },
-  { head: 'SCOPE', cell: (row) => field(row, 'scope') },
-  { head: 'CLAIMED', cell: (row) => when(row, 'claimed_at') },
-  { head: 'STATUS', right: true, cell: (row) => field(row, 'status') },
-  {
-    head: 'USD',
-    right: true,
-    cell: (row) => (row.cost_micros === null ? '' : dollars(amount(row, 'cost_micros'))),
-  },
+  plain('RECORD', 'id'),
+  plain('STATE', 'state'),
+  plain('KEY', 'key'),
+  plain('SCOPE', 'scope'),
+  time('CLAIMED', 'claimed_at'),
+  number('STATUS', 'status'),
+  usd('USD', 'cost_micros'),
 ];
 
 /** `npm run weir -- idempotency resolve RECORD settle|free` */

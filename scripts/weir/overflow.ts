@@ -6,15 +6,15 @@
 import type { RunEntry } from '../../src/domain/overflow/verdict.ts';
 import { resolveSrcModules } from '../lib/src-modules.ts';
 import type { Client, Row } from './client.ts';
+import { number, plain, time, usd } from './columns.ts';
 import {
   amount,
   type Command,
-  defaults,
   field,
   type Output,
+  operatorOnly,
   rowsIn,
   shownList,
-  when,
 } from './command.ts';
 import { Fault } from './fault.ts';
 import { dollars, microsOf } from './money.ts';
@@ -22,14 +22,6 @@ import { type Column, table } from './render.ts';
 
 resolveSrcModules();
 const { alarmOf } = await import('../../src/domain/overflow/verdict.ts');
-
-const operatorOnly = { ...defaults, prefers: 'operator', inTenant: false } as const;
-
-const usd = (head: string, name: string): Column<Row> => ({
-  head,
-  right: true,
-  cell: ({ [name]: micros }) => (typeof micros === 'number' ? dollars(micros) : ''),
-});
 
 /** `npm run weir -- overflow routes` */
 export const overflowRoutes: Command = {
@@ -45,14 +37,14 @@ export const overflowRoutes: Command = {
 };
 
 const routeColumns: readonly Column<Row>[] = [
-  { head: 'ENDPOINT', cell: (row) => field(row, 'endpoint') },
-  { head: 'VIA', cell: (row) => field(row, 'aggregator') },
+  plain('ENDPOINT', 'endpoint'),
+  plain('VIA', 'aggregator'),
   { head: 'STATE', cell: (row) => (row.enabled === true ? 'on' : field(row, 'disabled_reason')) },
   usd('USD', 'price_micros'),
-  { head: 'PER', cell: (row) => field(row, 'unit') },
-  { head: 'RATIO', right: true, cell: (row) => field(row, 'ratio') },
-  { head: 'VERIFIED', cell: (row) => when(row, 'last_verified_at') },
-  { head: 'FAILURE', cell: (row) => field(row, 'failure') },
+  plain('PER', 'unit'),
+  number('RATIO', 'ratio'),
+  time('VERIFIED', 'last_verified_at'),
+  plain('FAILURE', 'failure'),
 ];
 
 /** `npm run weir -- overflow spend` */
@@ -77,10 +69,10 @@ function aggregatorText(row: Row): string {
 }
 
 const dayColumns: readonly Column<Row>[] = [
-  { head: 'DAY', cell: (row) => field(row, 'day') },
+  plain('DAY', 'day'),
   usd('SPENT', 'spent_micros'),
   usd('UNKNOWN', 'reserved_micros'),
-  { head: 'CALLS', right: true, cell: (row) => field(row, 'calls') },
+  number('CALLS', 'calls'),
 ];
 
 /** `npm run weir -- overflow sync` */
@@ -165,10 +157,10 @@ function entryOf(row: Row): readonly RunEntry[] {
 }
 
 const verdictColumns: readonly Column<Row>[] = [
-  { head: 'ENDPOINT', cell: (row) => field(row, 'endpoint') },
-  { head: 'VIA', cell: (row) => field(row, 'aggregator') },
+  plain('ENDPOINT', 'endpoint'),
+  plain('VIA', 'aggregator'),
   { head: 'VERDICT', cell: (row) => field(row, 'verdict') || 'skipped' },
-  { head: 'REASON', cell: (row) => field(row, 'reason') },
+  plain('REASON', 'reason'),
   { head: 'STAMPED', cell: (row) => (row.stamped === true ? 'yes' : '') },
   usd('USD', 'cost_micros'),
 ];

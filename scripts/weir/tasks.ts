@@ -1,7 +1,8 @@
 /** Commands for asynchronous tasks: how they stand, and a poll by hand. Read by `commands.ts`. */
-import { money } from './books.ts';
+
 import { byCursor, type Row } from './client.ts';
-import { type Command, defaults, field, shownList, when } from './command.ts';
+import { plain, time, usd } from './columns.ts';
+import { type Command, defaults, operatorOnly, shownList } from './command.ts';
 import type { Column } from './render.ts';
 
 /** `npm run weir -- tasks` */
@@ -15,13 +16,13 @@ export const tasks: Command = {
   async run(client, { limit, isSet }) {
     const isWanted = (row: Row): boolean => !isSet('pending') || row.state === 'pending';
     const columns: Column<Row>[] = [
-      { head: 'TASK', cell: (row) => field(row, 'task_id') },
-      { head: 'ENDPOINT', cell: (row) => field(row, 'endpoint_id') },
-      { head: 'STATE', cell: (row) => field(row, 'state') },
-      money('HELD', 'held_micros'),
-      { head: 'OPENED', cell: (row) => when(row, 'opened_at') },
-      { head: 'DEADLINE', cell: (row) => when(row, 'deadline_at') },
-      { head: 'HOLD', cell: (row) => field(row, 'id') },
+      plain('TASK', 'task_id'),
+      plain('ENDPOINT', 'endpoint_id'),
+      plain('STATE', 'state'),
+      usd('HELD', 'held_micros'),
+      time('OPENED', 'opened_at'),
+      time('DEADLINE', 'deadline_at'),
+      plain('HOLD', 'id'),
     ];
     const found = await client.list('/ledger/tasks', {}, limit, { ...byCursor, isWanted });
     return shownList(found, columns, isSet('pending') ? 'No task is pending.' : 'No task yet.');
@@ -30,9 +31,7 @@ export const tasks: Command = {
 
 /** `npm run weir -- tasks poll` */
 export const pollTasks: Command = {
-  ...defaults,
-  prefers: 'operator',
-  inTenant: false,
+  ...operatorOnly,
   name: 'tasks poll',
   summary: 'Ask vendors now how the tasks go that are due (operator)',
   examples: ['npm run weir -- tasks poll'],
