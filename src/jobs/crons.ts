@@ -49,13 +49,14 @@ const crons: Readonly<Record<Schedule, readonly Job[]>> = {
   ],
 };
 
-/** Runs the jobs of an event; rejects with the first failure, after all have ended. */
+/** Runs the jobs of an event; rejects after all have ended, with the failure, or with all of them in one. */
 export async function runCron(wired: Wired, bindings: Bindings, event: CronEvent): Promise<void> {
   const { cron } = event;
   if (!isSchedule(cron)) return report('cron.unknown', { cron });
   const ended = await Promise.allSettled(
     crons[cron].map(async (job) => job(wired, bindings, event)),
   );
-  const failed = ended.find((each) => each.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+  const failures = ended.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
+  if (failures.length > 0) throw failures[0];
 }

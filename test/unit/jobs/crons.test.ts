@@ -7,8 +7,8 @@ import type { Wired } from '../../../src/wiring';
 
 const scheduledTime = Date.UTC(2030, 0, 1);
 
-/** A database and a sweep that only say that they were asked; `down`: the journal's statement fails. */
-function world({ down = false } = {}) {
+/** A database and a sweep that only say that they were asked; `down`: reads fail, `full`: writes too. */
+function world({ down = false, full = false } = {}) {
   const ran: string[] = [];
   const bound: unknown[] = [];
   const statement = (text: string) => ({
@@ -17,6 +17,7 @@ function world({ down = false } = {}) {
       return statement(text);
     },
     run: async () => {
+      if (full) throw new Error('full');
       ran.push(text.slice(0, 17));
       return { meta: { changes: 0 } };
     },
@@ -72,6 +73,14 @@ describe('a Cron', () => {
     const { ran, fire } = world({ down: true });
     await expect(fire('*/5 * * * *')).rejects.toThrow('down');
     expect(ran).toEqual(['delete from calls']);
+  });
+
+  it('that has two jobs which fail tells both failures', async () => {
+    const failure = world({ down: true, full: true }).fire('*/5 * * * *');
+    await expect(failure).rejects.toThrow('Error: down; Error: full');
+    await expect(failure).rejects.toMatchObject({
+      errors: [{ message: 'down' }, { message: 'full' }],
+    });
   });
 
   it.each(['0 0 * * *', '', 'toString', '__proto__'])(
