@@ -219,7 +219,7 @@ function roadOf(
     tasks: new DurableTaskDesk({ ledgers, index: taskIndex, nowMs, report }),
     failOpen: (what) => tally.failOpen(what),
     peek: (address, claim) => ledgers.of(address).peek(claim),
-    replayBodies: RECORDS === undefined ? null : new R2ReplayBodies(RECORDS),
+    replayBodies: RECORDS === undefined ? null : new R2ReplayBodies(RECORDS, platformTime),
     sign: platformSigner(env.keyCheckSecrets),
     callLog: new BufferedCallLog({
       sink: CALL_QUEUE === undefined ? callSink : new QueueCallSink(CALL_QUEUE),

@@ -87,6 +87,8 @@ export const recordScopeCharsMax = 512;
 export const recordTtlMs = 24 * 3_600_000;
 /** Body that the ledger keeps itself, bytes; a larger one is in R2 under `bodyRef`. */
 export const recordInlineBodyBytesMax = 256 * 1024;
+/** How long R2 may take for such a body, milliseconds: its caller waits for the answer meanwhile. Then it is not kept, or not found. */
+export const replayBodyWaitMs = 10_000;
 /** A recorded answer, bytes, wherever its body is (decisions section 5). */
 export const recordAnswerBytesMax = 8 * 1024 * 1024;
 /** All recorded answers of one tenant, bytes (decisions section 5; beyond it a new key is refused before the send). */

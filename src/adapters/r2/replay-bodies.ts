@@ -1,31 +1,39 @@
 /**
  * R2ReplayBodies: bodies of recorded answers in an R2 bucket, one object a record.
- * Promises: never throws. The bucket's lifecycle rule forgets them (docs/operations.md). Implements ports/replay-bodies.ts. Made by wiring.ts.
+ * Promises: never throws; bounded in time, since an answer waits for its record. The bucket's lifecycle rule forgets them (docs/operations.md).
+ * Implements ports/replay-bodies.ts. Made by wiring.ts.
  */
+import { replayBodyWaitMs } from '../../base/limits-money';
+import type { DeskTime } from '../../ports/ledger';
 import type { ReplayBodies } from '../../ports/replay-bodies';
 
 export class R2ReplayBodies implements ReplayBodies {
   readonly #bucket: R2Bucket;
+  readonly #time: DeskTime;
 
-  constructor(bucket: R2Bucket) {
+  constructor(bucket: R2Bucket, time: DeskTime) {
     this.#bucket = bucket;
+    this.#time = time;
   }
 
-  async put(recordId: string, bytes: Uint8Array): Promise<string | undefined> {
+  put(recordId: string, bytes: Uint8Array): Promise<string | undefined> {
     const key = `records/${recordId}`;
-    try {
+    return this.#inTime(async () => {
       await this.#bucket.put(key, bytes);
       return key;
-    } catch {
-      return undefined;
-    }
+    });
   }
 
-  async get(ref: string): Promise<ReadableStream | undefined> {
-    try {
-      return (await this.#bucket.get(ref))?.body;
-    } catch {
-      return undefined;
-    }
+  get(ref: string): Promise<ReadableStream | undefined> {
+    return this.#inTime(async () => (await this.#bucket.get(ref))?.body);
+  }
+
+  /** What the bucket gives; `undefined` when it fails or does not answer. */
+  async #inTime<T>(ask: () => Promise<T | undefined>): Promise<T | undefined> {
+    const late = Promise.withResolvers<undefined>();
+    const cancel = this.#time.start(replayBodyWaitMs, () => late.resolve(undefined));
+    const answer = await Promise.race([ask().catch(() => undefined), late.promise]);
+    cancel();
+    return answer;
   }
 }
