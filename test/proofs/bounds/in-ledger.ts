@@ -52,7 +52,7 @@ const list = <T>(count: number, item: (i: number) => T): T[] =>
 let bundled: Promise<CoreClass> | null = null;
 
 /** Runs `work` on a new ledger with money. */
-async function onLedger(work: (core: Core) => unknown): Promise<unknown> {
+async function onLedger(work: (core: Core, storage: NodeStorage) => unknown): Promise<unknown> {
   const file = `dist/ledger-bounds-${process.pid}.mjs`;
   bundled ??= bundleLedger('durable-objects/ledger/core.ts', file, [])
     .then(loadCore)
@@ -62,16 +62,30 @@ async function onLedger(work: (core: Core) => unknown): Promise<unknown> {
   try {
     const core = new Class(storage, startMs);
     core.topUp('start', 1_000_000_000, startMs);
-    return await work(core);
+    return await work(core, storage);
   } finally {
     storage.close();
   }
 }
 
-const onLedgerRow = (name: string, work: (core: Core) => unknown): Named => [
+const onLedgerRow = (name: string, work: (core: Core, storage: NodeStorage) => unknown): Named => [
   name,
   () => onLedger(work),
 ];
+
+/** Calls 0 to `count` and some more, each placed and settled. */
+function callsUntil(core: Core, count: number): void {
+  for (let from = 0; from <= count; from += ledgerBatchOpsMax) {
+    const ids = list(ledgerBatchOpsMax, (i) => from + i);
+    const ends = ids.map((id): EndOp => ['settle', `hld_${id}`, 1, true]);
+    core.apply(
+      [],
+      ids.map((id) => place(id)),
+      startMs,
+    );
+    core.apply(ends, [], startMs);
+  }
+}
 
 /** Every row of this file. */
 export const inTheLedger: readonly Named[] = [
@@ -108,16 +122,7 @@ export const inTheLedger: readonly Named[] = [
   ),
   onLedgerRow('ledgerRepeatMs: an ended hold gives its first answer so long at least', (core) => {
     // Forgotten is what a snapshot has written; so many operations make one.
-    for (let from = 0; from <= ledgerSnapshotOpsMin; from += ledgerBatchOpsMax) {
-      const ids = list(ledgerBatchOpsMax, (i) => from + i);
-      const ends = ids.map((id): EndOp => ['settle', `hld_${id}`, 1, true]);
-      core.apply(
-        [],
-        ids.map((id) => place(id)),
-        startMs,
-      );
-      core.apply(ends, [], startMs);
-    }
+    callsUntil(core, ledgerSnapshotOpsMin);
     const again = (nowMs: number) => {
       core.runDue(nowMs);
       return core.apply([['settle', 'hld_0', 1, true]], [], nowMs).ends[0]?.outcome;
@@ -125,6 +130,24 @@ export const inTheLedger: readonly Named[] = [
     same(again(startMs + ledgerRepeatMs), 'settled', 'at the limit');
     same(again(startMs + ledgerRepeatMs + 1), 'unknown_hold', 'beyond it');
   }),
+  onLedgerRow(
+    'ledgerSnapshotOpsMin: so many operations make a snapshot, two of which are kept; what D1 has goes',
+    (core, storage) => {
+      const kept = () => ({
+        snapshots: storage.sql.exec('SELECT DISTINCT seq FROM snapshot').toArray().length,
+        first: core.entries(0)[0]?.seq,
+      });
+      // A call is two operations.
+      callsUntil(core, ledgerSnapshotOpsMin / 2 - 2 * ledgerBatchOpsMax);
+      same(kept(), { snapshots: 0, first: 1 }, 'before the first');
+      callsUntil(core, (3 * ledgerSnapshotOpsMin) / 2);
+      same(kept(), { snapshots: 2, first: 1 }, 'while D1 has nothing');
+      core.topUp('behind them', 1, startMs);
+      const { seq } = core.view(startMs);
+      core.acknowledge(seq, startMs);
+      same(kept(), { snapshots: 1, first: seq }, 'when D1 has all');
+    },
+  ),
   onLedgerRow('ledgerReviewKeepMs: a closed review is kept so long, and not longer', (core) => {
     core.apply([], [place(1)], startMs);
     const closedMs = startMs + ledgerLeaseMs + 1;
