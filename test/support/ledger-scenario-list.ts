@@ -306,6 +306,24 @@ export const scenarios: readonly Scenario[] = [
       settle a 1            -> unknown_hold
       place a 1             -> placed`,
   },
+  {
+    name: 'what is no amount, no kind of money and no limit never enters the books',
+    lines: `
+      top_up pay 0                     -> invalid
+      top_up pay -5                    -> invalid
+      top_up pay 1.5                   -> invalid
+      top_up pay 9007199254740993      -> invalid
+      grant gift of_mine 5             -> invalid
+      cap -1                           -> invalid
+      top_up pay 100                   -> credited
+      place a 10 claim=r1/p/k1/f       -> placed
+      unknown r1                       -> marked_unknown
+      resolve r1 settle -5             -> invalid
+      resolve r1 settle 1.5            -> invalid
+      resolve r1 settle 5              -> resolved 5
+      books                            -> 95 0 5 0
+      audit                            -> clean`,
+  },
 ];
 
 /** Every bound, attacked: 3 open holds, 2 blocks, 2 tag values, 600 kB of records. */
