@@ -87,9 +87,7 @@ function normalName(host: string): string | null {
   if (ascii === null) return null;
   const name = ascii.endsWith('.') ? ascii.slice(0, -1) : ascii;
   const labels = name.split('.');
-  if (name.length > hostnameCharsMax || !labels.every(isLabel)) return null;
-  const hasALabel = labels.some((label) => label.startsWith('xn--'));
-  return hasALabel && parsedHost(name) !== name ? null : name;
+  return name.length > hostnameCharsMax || !labels.every(isLabel) ? null : name;
 }
 
 function isLabel(label: string): boolean {
@@ -113,7 +111,7 @@ function toALabels(host: string): string | null {
   return kept ? parsed : null;
 }
 
-/** The host as the platform's URL parser sees it (IDNA applied and A-labels validated), or null. */
+/** The host as the platform's URL parser sees it, IDNA applied, or null. What is ASCII it takes as it is, an A-label that stands for nothing too. */
 function parsedHost(host: string): string | null {
   if (/[/?#@:\\%[\]]/.test(host)) return null;
   return URL.parse(`http://${host}/`)?.hostname ?? null;

@@ -19,6 +19,7 @@ describe('names', () => {
     ['BÜCHER.example.com', 'xn--bcher-kva.example.com'],
     ['API.bücher.example.com', 'api.xn--bcher-kva.example.com'],
     ['xn--bcher-kva.example.com', 'xn--bcher-kva.example.com'],
+    ['xn--a.example.com', 'xn--a.example.com'],
     ['faß.de', 'xn--fa-hia.de'],
     ['api.t', 'api.t'],
     ['api.test', 'api.test'],

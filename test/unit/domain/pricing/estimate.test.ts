@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ledgerAmountMicrosMax } from '../../../../src/base/limits-money';
-import { type Estimate, estimate } from '../../../../src/domain/pricing/estimate';
+import { type Estimate, estimate, resultsAsked } from '../../../../src/domain/pricing/estimate';
 import type { Cost } from '../../../../src/domain/pricing/price';
 import { asking, chatCost, messagesCost, perCall, settled } from './prices';
 
@@ -291,5 +291,23 @@ describe('estimate', () => {
     if (known.kind !== 'known') throw new Error(known.kind);
     expect(JSON.parse(JSON.stringify(known.price))).toEqual(known.price);
     expect(known.price).toMatchObject({ perMillionMicros: { output: 10_000_000 } });
+  });
+});
+
+describe('the results that a call may give', () => {
+  const results: Cost = {
+    kind: 'per_result',
+    prices: [{ when: [], perMillionMicros: 1_000_000 }],
+    results: 'results[*]',
+    reserve: { kind: 'request', in: 'query', at: 'size', default: 10, max: 100 },
+  };
+
+  it.each([
+    ['by the result', results, 25],
+    ['by the row', { ...quotaOf('ids', 10, 100), entities: null }, 25],
+    ['by the call', perCall(70), 1],
+    ['of nothing', { kind: 'free' }, 1],
+  ] as const)('are those that it asks for where it is priced %s', (_, cost, asked) => {
+    expect(resultsAsked(cost, asking({ query: 'size=25' }))).toBe(asked);
   });
 });
