@@ -6,7 +6,16 @@
 
 import type { Row } from './client.ts';
 import { plain } from './columns.ts';
-import { amount, type Command, field, operatorOnly, rowsIn, shownList, when } from './command.ts';
+import {
+  amount,
+  type Command,
+  field,
+  operatorOnly,
+  plainWord,
+  rowsIn,
+  shownList,
+  when,
+} from './command.ts';
 import { Fault } from './fault.ts';
 import type { Column } from './render.ts';
 
@@ -22,7 +31,7 @@ const list: Command = {
   async run(client, { words, limit }) {
     if (words[0] !== undefined && words[0] !== 'list')
       throw new Fault(
-        `There is no capacity ${words[0].slice(0, 20)}; npm run weir -- --help has them.`,
+        `There is no such capacity command${plainWord(words[0])}; npm run weir -- --help has them.`,
         'usage',
       );
     const found = await client.list('/capacity', {}, limit);

@@ -57,6 +57,10 @@ export interface Command {
   readonly run: (client: Client, input: Input) => Promise<Output>;
 }
 
+/** A word of the arguments for a sentence; none where it may be a key that was put there by mistake. */
+export const plainWord = (word = ''): string =>
+  /^[a-z][a-z-]{0,19}$/.test(word) ? ` "${word}"` : '';
+
 /** What most commands are. */
 export const defaults = {
   words: '',

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { Client } from './client.ts';
-import type { Command, Input, Output } from './command.ts';
+import { type Command, type Input, type Output, plainWord } from './command.ts';
 import { commandOf, commands } from './commands.ts';
 import { connect } from './connection.ts';
 import { Fault } from './fault.ts';
@@ -112,7 +112,8 @@ function argumentFault(fault: unknown): string {
 
 const unknownCommand = (words: readonly string[]): string => {
   const known = commands.map(({ name }) => name).join(', ');
-  return `There is no command "${(words[0] ?? '').slice(0, 20)}". Commands: ${known}.`;
+  const sentence = `There is no such command${plainWord(words[0])}.`;
+  return `${sentence} Commands: ${known}.`;
 };
 
 function inputOf(command: Command, rest: readonly string[], values: Values): Input {
