@@ -170,7 +170,15 @@ function jobsOf(bindings: Bindings, env: Env, shared: Shared): Jobs {
       policy: egressPolicy,
       sleep,
     },
-    taskPorts: { ...common, index: taskIndex, ledgers, catalog, client, policy: egressPolicy },
+    taskPorts: {
+      ...common,
+      labels: env.platformAccounts,
+      index: taskIndex,
+      ledgers,
+      catalog,
+      client,
+      policy: egressPolicy,
+    },
   };
 }
 

@@ -2,7 +2,7 @@
  * Task polls: asks vendors how the tasks go whose time has come, so that a task ends and is paid for even when its owner never looks again.
  * Promises: one poll of a task at a time, whoever fires; polls run side by side, each with its own deadline; only evidence ends a task; a
  * vendor or a store that does not answer is asked again later and later, and money is never moved by silence: the ledger gives the task up
- * at its deadline. Called by `jobs/crons.ts` every minute, and by hand through wiring.ts.
+ * at its deadline; one whose account the operator took away is given up at once. Called by `jobs/crons.ts` every minute, and by hand through wiring.ts.
  */
 import type { JobClient } from '../adapters/egress/job-client';
 import {
@@ -18,7 +18,8 @@ import {
 } from '../base/limits-money';
 import { sideBySide } from '../base/side-by-side';
 import { percentEncoded } from '../base/text-codings';
-import { accountSetting } from '../domain/capacity/accounts';
+import { accountSetting, ownerAccount } from '../domain/capacity/accounts';
+import { primaryAccount } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import { directRequest, operatorCall, type ReadyRequest } from '../domain/overflow/test-call';
 import { endOfTask, pollOf, type TaskAnswer, type TaskView } from '../domain/tasks/task';
@@ -36,6 +37,8 @@ export interface TaskPollPorts {
   readonly client: Pick<JobClient, 'ask'>;
   readonly policy: EgressPolicy;
   readonly settings: ReadonlyMap<string, string>;
+  /** Labels of the operator's further accounts at a provider. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly nowMs: () => number;
   readonly report: Report;
 }
@@ -102,7 +105,14 @@ async function outcomeOf(
   const task = await ledger.task(provider, taskId);
   if (task !== null && 'outcome' in task) return 'failed';
   if (task === null || task.holdId !== holdId || task.state !== 'pending') return 'gone';
-  const answer = await answerOf(ports, task, background);
+  const found = await ports.catalog.endpoint(pollOf(task), { nowMs: ports.nowMs(), background });
+  const entry = found.ok ? found.value : null;
+  if (entry !== null && isRetired(ports, task, entry)) {
+    ports.report('task.account_retired', { provider, hold_id: holdId, account: task.account });
+    const released = await ledger.apply([['release', holdId, 'platform_account_retired']], []);
+    return released.outcome === 'applied' ? 'released' : 'failed';
+  }
+  const answer = await answerOf(ports, task, entry, background);
   if (answer === null) return 'failed';
   const end = endOfTask(task, answer);
   if (end === null) return isAnswered(answer) ? 'running' : 'failed';
@@ -114,13 +124,25 @@ async function outcomeOf(
 /** A vendor that says no is asked less and less often. */
 const isAnswered = ({ status }: TaskAnswer): boolean => status >= 200 && status < 300;
 
+/** Whether the account that works on it is no longer one of the operator's; one that has none of them may get them back (seed 000, accounts). */
+function isRetired(
+  { settings, labels }: TaskPollPorts,
+  { account }: TaskView,
+  { provider }: CatalogEntry,
+): boolean {
+  const [primary] = provider.accounts;
+  if (primary === undefined || !settings.has(primary.setting)) return false;
+  const owner = ownerAccount([account], [primaryAccount, ...(labels.get(provider.slug) ?? [])]);
+  return !owner.ok && owner.error === 'retired';
+}
+
 async function answerOf(
   ports: TaskPollPorts,
   task: TaskView,
+  entry: CatalogEntry | null,
   background: Background,
 ): Promise<TaskAnswer | null> {
-  const found = await ports.catalog.endpoint(pollOf(task), { nowMs: ports.nowMs(), background });
-  const request = found.ok && found.value !== null ? requestOf(ports, task, found.value) : null;
+  const request = entry === null ? null : requestOf(ports, task, entry);
   const rules = { bytesMax: meteredAnswerBytesMax, waitMs: taskPollWaitMs, background };
   const answer = request === null ? null : await ports.client.ask(request, rules);
   if (answer === null) {

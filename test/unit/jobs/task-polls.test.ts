@@ -53,6 +53,8 @@ interface World {
   readonly answer?: ReadAnswer | null;
   readonly entry?: CatalogEntry | null;
   readonly settings?: ReadonlyMap<string, string>;
+  /** Further accounts of the provider. */
+  readonly labels?: readonly string[];
   readonly applied?: Awaited<ReturnType<Ledger['apply']>>;
   /** Holds whose row D1 does not change. */
   readonly unwritten?: readonly string[];
@@ -65,6 +67,7 @@ async function run(world: World) {
   const now = (): number => (clock.length > 1 ? (clock.shift() ?? 0) : (clock[0] ?? 0));
   const removed: string[] = [];
   const asked: string[] = [];
+  const told: string[] = [];
   const entry = world.entry === undefined ? pollEntry : world.entry;
   const index: TaskIndex = {
     add: async () => undefined,
@@ -109,12 +112,16 @@ async function run(world: World) {
       },
       policy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
       settings: world.settings ?? new Map([['LAB_KEY', 'sk']]),
+      labels: new Map([[pollEntry.provider.slug, world.labels ?? []]]),
       nowMs: now,
-      report: (event, facts) => void reports.push([event, facts]),
+      report: (event, facts) => {
+        reports.push([event, facts]);
+        told.push(facts.why === undefined ? event : `${event} ${facts.why}`);
+      },
     },
     () => undefined,
   );
-  return { counts, ends, next, removed, asked, reports };
+  return { counts, ends, next, removed, asked, reports, told };
 }
 
 it('the times are those of digest A15: 30 s, 10 s more each, 60 s at most; 2, 4, 8, 15 min', () => {
@@ -177,6 +184,34 @@ it('so many tasks are polled at a time, and no more', async () => {
   };
   const { counts } = await run({ many, meanwhile });
   expect([counts.running, most]).toEqual([many.length, taskPollsTogetherMax]);
+});
+
+describe('a task on an account that this deployment does not have', () => {
+  const ofB = { ...task, account: 'b' };
+
+  it('whose label was taken away while others are there is given up: its hold goes back', async () => {
+    const { counts, ends, removed, asked, told } = await run({ task: ofB, labels: ['c'] });
+    expect(ends).toEqual([['release', 'hld_1', 'platform_account_retired']]);
+    expect([asked, removed, counts.released]).toEqual([[], ['hld_1'], 1]);
+    expect(told).toEqual(['task.account_retired']);
+  });
+
+  it('without any further account waits: a deployment that lost its settings gives nothing up', async () => {
+    const { counts, ends, next, told } = await run({ task: ofB });
+    expect([ends, counts.failed, told]).toEqual([[], 1, ['task.not_polled no_request']]);
+    expect(next).toEqual([{ atMs: nowMs + taskPollRetryMs[0], polls: 0, failures: 1 }]);
+  });
+
+  it('without the primary’s setting waits too', async () => {
+    const { counts, ends } = await run({ task: ofB, labels: ['c'], settings: new Map() });
+    expect([ends, counts.failed]).toEqual([[], 1]);
+  });
+
+  it('is left to the next time when the ledger does not answer', async () => {
+    const applied = { outcome: 'ledger_busy', retryAfterMs: 1 } as const;
+    const { counts, removed } = await run({ task: ofB, labels: ['c'], applied });
+    expect([removed, counts.failed]).toEqual([[], 1]);
+  });
 });
 
 describe('a task that has ended', () => {
