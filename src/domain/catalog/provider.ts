@@ -99,7 +99,7 @@ export function bindingsOf(
       name,
       injector,
       format,
-      source: source.kind === 'secret' ? { ...source, field } : source,
+      source: source.kind === 'constant' ? source : { ...source, field },
     }),
   );
   return [...credentials, ...constants];

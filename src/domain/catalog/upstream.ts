@@ -18,10 +18,18 @@ export type BindingLocation = 'header' | 'query' | 'json';
 /** How a secret becomes a value: as it is, `Bearer …`, `Basic …` of a `user:password` pair, or a `format` with `{secret}`. */
 export type Injector = 'api_key' | 'bearer' | 'basic' | 'custom';
 
-/** Where the value of a binding comes from. A constant needs no secret (a required API-version header). */
+/**
+ * Where the value of a binding comes from; `field` picks one text of a value that is a JSON object. A constant needs no secret (a required
+ * API-version header).
+ */
 export type BindingSource =
   | { readonly kind: 'secret'; readonly secretId: string; readonly field: string | null }
-  | { readonly kind: 'platform_setting'; readonly setting: string }
+  | {
+      readonly kind: 'platform_setting';
+      readonly setting: string;
+      /** Absent: the whole value. */
+      readonly field?: string | null;
+    }
   | { readonly kind: 'constant' };
 
 /** One credential or constant that is set on every call of an upstream. */

@@ -23,7 +23,7 @@ export function render(
   sourceValue: string | null,
 ): Result<RenderedValue, 'injector'> {
   if (sourceValue === null) return ok({ value: binding.format ?? '', secrets: [] });
-  const field = binding.source.kind === 'secret' ? binding.source.field : null;
+  const field = binding.source.kind === 'constant' ? null : (binding.source.field ?? null);
   const secret = field === null ? sourceValue : stringField(sourceValue, field);
   if (secret === null || secret === '') return err('injector');
   const rendered = inject(binding, secret);

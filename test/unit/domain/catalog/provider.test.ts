@@ -107,9 +107,12 @@ describe('bindings of a provider', () => {
     ]);
   });
 
-  it('carry a setting of the operator', () => {
+  it('carry a setting of the operator with its field too: an account may be more than one text', () => {
     const source = { kind: 'platform_setting', setting: 'VENDOR_KEY' } as const;
-    expect(bindingsOf(of, source)[0]).toMatchObject({ name: 'authorization', source });
+    expect(bindingsOf(of, source)[0]).toMatchObject({
+      name: 'authorization',
+      source: { ...source, field: 'token' },
+    });
   });
 });
 

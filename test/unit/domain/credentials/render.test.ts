@@ -1,5 +1,6 @@
 /** What a rendered binding shows of its secret: every part of it that opens the door alone is named, so that it can be masked. */
 import { describe, expect, it } from 'vitest';
+import { err, ok } from '../../../../src/base/result';
 import type { Binding } from '../../../../src/domain/catalog/upstream';
 import { maskText, prepareMask } from '../../../../src/domain/credentials/masking';
 import { render } from '../../../../src/domain/credentials/render';
@@ -14,6 +15,26 @@ function shown(pair: string, echo: string): string {
   const masking = maskText(`bad key ${echo}`, rendered.value.secrets.map(prepareMask));
   return masking.kind === 'masked' ? masking.text : masking.kind;
 }
+
+describe('a field of a credential that is a JSON object', () => {
+  const of = (source: Binding['source']) => binding({ injector: 'api_key', source });
+  const setting = { kind: 'platform_setting', setting: 'VENDOR_KEY' } as const;
+
+  it.each<[string, Binding['source']]>([
+    ['of a secret', { kind: 'secret', secretId: 'sec_1', field: 'token' }],
+    ['of a platform setting', { ...setting, field: 'token' }],
+  ])('%s is what is sent, and what is masked', (_, source) => {
+    const document = '{"id":"app-1","token":"tok-1234"}';
+    expect(render(of(source), document)).toEqual(ok({ value: 'tok-1234', secrets: ['tok-1234'] }));
+    for (const other of ['plain', '{"token":7}', '{"id":"app-1"}'])
+      expect(render(of(source), other)).toEqual(err('injector'));
+  });
+
+  it('is not looked for where none is named', () => {
+    for (const source of [setting, { ...setting, field: null }])
+      expect(render(of(source), '{"a":1}')).toMatchObject({ value: { value: '{"a":1}' } });
+  });
+});
 
 describe('a Basic credential', () => {
   it.each([
