@@ -8,7 +8,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { metricsReportersMax, metricsWriteMs } from '../src/base/limits-capacity';
 import { type Counts, Totals } from '../src/domain/metrics/series';
-import { migrate } from './ledger/migrate';
+import { migrate } from './migrate';
 import { metricsHubSchema } from './schema/metrics-hub';
 
 /** The row. */

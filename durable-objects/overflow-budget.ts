@@ -19,9 +19,9 @@ import {
   type ReserveAnswer,
   utcDay,
 } from '../src/domain/overflow/budget';
-import { migrate } from './ledger/migrate';
-import { integer, type SqlRow, text } from './ledger/storage';
+import { migrate } from './migrate';
 import { overflowBudgetSchema } from './schema/overflow-budget';
+import { integer, type SqlRow, text } from './storage';
 
 type State = 'open' | 'reconciled' | 'returned' | 'refused';
 

@@ -24,9 +24,9 @@ import type {
 } from '../src/domain/capacity/operations';
 import type { ItemChange, ItemRow } from '../src/domain/capacity/shelf';
 import { Slots } from '../src/domain/capacity/slots';
-import { migrate } from './ledger/migrate';
-import { type SqlRow, text } from './ledger/storage';
+import { migrate } from './migrate';
 import { providerCapacitySchema } from './schema/provider-capacity';
+import { type SqlRow, text } from './storage';
 
 export class ProviderCapacity extends DurableObject {
   readonly #slots = new Slots((bucket) => this.#sendsOf(bucket));

@@ -9,18 +9,18 @@ import type { BlockKind } from '../../src/domain/ledger/blocks';
 import type { LogOp } from '../../src/domain/ledger/entries';
 import { type LedgerState, takeSnapshot } from '../../src/domain/ledger/state';
 import type { AuditStep } from '../../src/domain/ledger/views';
+import { integer, type ObjectSql, type SqlRow, text } from '../storage';
 import type { Journal } from './journal';
-import { integer, type LedgerSql, type SqlRow, text } from './storage';
 
 export class Audit {
   readonly #journal: Journal;
-  readonly #sql: LedgerSql;
+  readonly #sql: ObjectSql;
   #books: LedgerState;
   #fromSeq: number;
   /** Grants and top-ups in the replayed rows; each is in the list of them. */
   #credits = 0;
 
-  constructor(journal: Journal, sql: LedgerSql) {
+  constructor(journal: Journal, sql: ObjectSql) {
     this.#journal = journal;
     this.#sql = sql;
     this.#books = journal.base();

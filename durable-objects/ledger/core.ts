@@ -1,5 +1,5 @@
 /**
- * LedgerCore: the exact ledger of one tenant, on any SQLite that {@link LedgerStorage} fits.
+ * LedgerCore: the exact ledger of one tenant, on any SQLite that {@link ObjectStorage} fits.
  * Promises: every call is one transaction of memory and disk; when it fails, memory is dropped and
  * read again, so neither can be ahead of the other. An unkeyed call appends one row and nothing
  * else. Every call that changed the books ends with the invariant checked.
@@ -39,14 +39,14 @@ import type {
   Review,
 } from '../../src/domain/ledger/views';
 import type { OpenTask, OpenTaskAnswer, TaskView } from '../../src/domain/tasks/task';
+import { migrate } from '../migrate';
 import { orgLedgerSchema } from '../schema/org-ledger';
+import { integer, type ObjectStorage, text } from '../storage';
 import { Audit } from './audit';
 import { EndedStore } from './ended-store';
 import { Journal } from './journal';
-import { migrate } from './migrate';
 import { RecordStore } from './record-store';
 import { ReviewStore } from './review-store';
-import { integer, type LedgerStorage, text } from './storage';
 import { TaskStore } from './task-store';
 import { type Memory, Turn } from './turn';
 
@@ -54,12 +54,12 @@ import { type Memory, Turn } from './turn';
 type Credit = Extract<LogOp, readonly ['grant' | 'top_up', ...unknown[]]>;
 
 export class LedgerCore {
-  readonly #storage: LedgerStorage;
+  readonly #storage: ObjectStorage;
   #memory: Memory | null = null;
   #audit: Audit | null = null;
 
   /** `nowMs`: the object's clock at its start. */
-  constructor(storage: LedgerStorage, nowMs: number) {
+  constructor(storage: ObjectStorage, nowMs: number) {
     this.#storage = storage;
     migrate(storage, orgLedgerSchema);
     this.#turn(nowMs, (turn) => turn.grace());

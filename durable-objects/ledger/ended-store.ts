@@ -10,7 +10,7 @@ import { ledgerEndedPartMax, ledgerRepeatMs } from '../../src/base/limits-money'
 import type { EndedHolds } from '../../src/domain/ledger/ended-holds';
 import type { EndedHold } from '../../src/domain/ledger/holds';
 import type { Ending, Tags } from '../../src/domain/ledger/operations';
-import { type LedgerSql, text, textOrNull } from './storage';
+import { type ObjectSql, text, textOrNull } from '../storage';
 
 /**
  * Ended holds as a row has them, one flat list: of a hold that was settled, without tags, its id,
@@ -29,11 +29,11 @@ type WrittenWhole = readonly [
 ];
 
 export class EndedStore {
-  readonly #sql: LedgerSql;
+  readonly #sql: ObjectSql;
   /** No written id sorts behind this one. */
   #idMax: string | null;
 
-  constructor(sql: LedgerSql) {
+  constructor(sql: ObjectSql) {
     this.#sql = sql;
     const newest = sql.exec('SELECT max(id_max) AS id FROM ended').toArray()[0];
     this.#idMax = newest === undefined ? null : textOrNull(newest, 'id');

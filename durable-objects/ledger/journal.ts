@@ -14,7 +14,7 @@ import {
 import { decodeOps, encodeOps, type LogOp, type LogRow } from '../../src/domain/ledger/entries';
 import { LedgerState, restoreSnapshot, takeSnapshot } from '../../src/domain/ledger/state';
 import { applyOp } from '../../src/domain/ledger/transitions';
-import { integer, type LedgerSql, type SqlRow, text } from './storage';
+import { integer, type ObjectSql, type SqlRow, text } from '../storage';
 
 /** Rows that are read at a time. */
 const pageRows = 1_000;
@@ -22,13 +22,13 @@ const pageRows = 1_000;
 const outboxPageRows = 20;
 
 export class Journal {
-  readonly #sql: LedgerSql;
+  readonly #sql: ObjectSql;
   /** Rows with a snapshot, oldest first; 0 is the empty ledger. */
   #snapshots: number[];
   #ackedSeq: number;
   #opsSinceSnapshot = 0;
 
-  constructor(sql: LedgerSql) {
+  constructor(sql: ObjectSql) {
     this.#sql = sql;
     const rows = sql.exec('SELECT DISTINCT seq FROM snapshot ORDER BY seq').toArray();
     const base = sql.exec("SELECT value FROM mark WHERE name = 'base'").toArray()[0];

@@ -21,24 +21,24 @@ import {
   bytesOrNull,
   integer,
   integerOrNull,
-  type LedgerSql,
+  type ObjectSql,
   type Slice,
   type SqlRow,
   text,
   textOrNull,
-} from './storage';
+} from '../storage';
 
 /** Every column but the body. */
 const columns = `id, hold_id, scope, key, fingerprint, state, claimed_at, due, expires_at, bytes,
   cost, status, headers, body_ref, body_bytes`;
 
 export class RecordStore {
-  readonly #sql: LedgerSql;
+  readonly #sql: ObjectSql;
   /** Bytes of recorded answers and number of claims; read from disk when first needed. */
   #used: { bytes: number; claims: number } | null = null;
   #nextDueMs: number | null;
 
-  constructor(sql: LedgerSql) {
+  constructor(sql: ObjectSql) {
     this.#sql = sql;
     this.#nextDueMs = this.#readNextDue();
   }

@@ -5,12 +5,12 @@
  */
 import { ledgerReviewKeepMs } from '../../src/base/limits-money';
 import type { Review } from '../../src/domain/ledger/views';
-import { integer, integerOrNull, type LedgerSql, type Slice, type SqlRow, text } from './storage';
+import { integer, integerOrNull, type ObjectSql, type Slice, type SqlRow, text } from '../storage';
 
 export class ReviewStore {
-  readonly #sql: LedgerSql;
+  readonly #sql: ObjectSql;
 
-  constructor(sql: LedgerSql) {
+  constructor(sql: ObjectSql) {
     this.#sql = sql;
   }
 

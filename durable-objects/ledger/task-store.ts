@@ -6,14 +6,14 @@
 import { taskKeptMs } from '../../src/base/limits-money';
 import { IdMap } from '../../src/domain/ledger/id-map';
 import type { OpenTask, TaskState, TaskView, WaitingTask } from '../../src/domain/tasks/task';
-import { integer, integerOrNull, type LedgerSql, type Slice, type SqlRow, text } from './storage';
+import { integer, integerOrNull, type ObjectSql, type Slice, type SqlRow, text } from '../storage';
 
 export class TaskStore {
-  readonly #sql: LedgerSql;
+  readonly #sql: ObjectSql;
   /** Deadlines of the pending ones by hold, epoch milliseconds. */
   readonly #pending: IdMap<number>;
 
-  constructor(sql: LedgerSql) {
+  constructor(sql: ObjectSql) {
     this.#sql = sql;
     const rows = sql.exec('SELECT hold_id, deadline FROM task WHERE closed_at IS NULL').toArray();
     this.#pending = new IdMap(rows.map((row) => [text(row, 'hold_id'), integer(row, 'deadline')]));

@@ -1,7 +1,7 @@
 /**
  * Schema of `OrgLedger`: a numbered list of statements; the number is the place in the list.
  * Promises: a statement that was released is never edited or moved; new ones are appended. Run by
- * `durable-objects/ledger/migrate.ts` when an object starts.
+ * `durable-objects/migrate.ts` when an object starts.
  */
 export const orgLedgerSchema: readonly string[] = [
   // The log: one row per object call that changed something. `ops` is JSON, see

@@ -1,7 +1,7 @@
 /**
  * Schema of `OverflowBudget`: a numbered list of statements; the number is the place in the list.
  * Promises: a statement that was released is never edited or moved; new ones are appended. Run by
- * `durable-objects/ledger/migrate.ts` when an object starts.
+ * `durable-objects/migrate.ts` when an object starts.
  */
 export const overflowBudgetSchema: readonly string[] = [
   // Totals by UTC day, `2030-01-31`. `reserved`: estimates of runs whose cost is not known.

@@ -1,7 +1,7 @@
 /**
  * Schema of `ProviderCapacity`: a numbered list of statements; the number is the place in the list.
  * Promises: a statement that was released is never edited or moved; new ones are appended. Run by
- * `durable-objects/ledger/migrate.ts` when an object starts.
+ * `durable-objects/migrate.ts` when an object starts.
  */
 export const providerCapacitySchema: readonly string[] = [
   // What the breaker remembers, by kind and key; `body` is JSON, see src/domain/capacity/shelf.ts.

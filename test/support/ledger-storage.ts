@@ -3,9 +3,9 @@
  * can be armed so that a transaction dies at any statement, as it does when a machine does.
  */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import type { LedgerStorage, SqlRow, SqlValue } from '../../durable-objects/ledger/storage.ts';
+import type { ObjectStorage, SqlRow, SqlValue } from '../../durable-objects/storage.ts';
 
-export class NodeStorage implements LedgerStorage {
+export class NodeStorage implements ObjectStorage {
   readonly #db = new DatabaseSync(':memory:');
   readonly #prepared = new Map<string, StatementSync>();
   /** Statements that still work before one fails; `null`: no fault is armed. */

@@ -1,10 +1,10 @@
 /**
- * Storage: the part of an object's SQLite that the ledger uses. `ctx.storage` fits it as it is, and
+ * Storage: the part of an object's SQLite that we use, and its rows read back. `ctx.storage` fits it as it is, and
  * so does a few lines around `node:sqlite`, so that the model proof runs the same statements.
  * Promises of whoever implements it: `transactionSync` is all or nothing. Statement texts are
  * constant: the runtime caches what it prepared by text.
  */
-import { assert } from '../../src/base/assert';
+import { assert } from '../src/base/assert';
 
 /** What SQLite keeps in a column of ours. */
 export type SqlValue = string | number | null | ArrayBuffer;
@@ -12,13 +12,13 @@ export type SqlValue = string | number | null | ArrayBuffer;
 export type SqlRow = Record<string, SqlValue>;
 
 /** Runs one statement; parameters are bound in their order. */
-export interface LedgerSql {
+export interface ObjectSql {
   exec(sql: string, ...params: SqlValue[]): { toArray(): SqlRow[] };
 }
 
 /** The database of one object. */
-export interface LedgerStorage {
-  readonly sql: LedgerSql;
+export interface ObjectStorage {
+  readonly sql: ObjectSql;
   transactionSync<T>(work: () => T): T;
 }
 
