@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { DurableOverflowBudgets } from '../../../../src/adapters/durable/overflow-budgets';
 import { overflowBudgetWaitMs } from '../../../../src/base/limits-capacity';
+import { heldTimers } from '../../../support/held-timers';
 
 type Answers = Partial<
   Record<'reserve' | 'reconcile' | 'giveBack' | 'days', () => Promise<unknown>>
@@ -11,7 +12,7 @@ type Answers = Partial<
 function world(answers: Answers) {
   const asked: unknown[][] = [];
   const reports: string[] = [];
-  const timers: { readonly ms: number; readonly act: () => void }[] = [];
+  const { time, timers } = heldTimers();
   const works: Promise<unknown>[] = [];
   const method =
     (name: keyof Answers) =>
@@ -31,14 +32,7 @@ function world(answers: Answers) {
     >[0]['stubOf'],
     budgetMicros: 20_000_000,
     report: (event, facts) => reports.push(`${event} ${facts.what}`),
-    time: {
-      nowMs: () => 0,
-      start: (ms, act) => {
-        const timer = { ms, act };
-        timers.push(timer);
-        return () => void timers.splice(timers.indexOf(timer), 1);
-      },
-    },
+    time,
   });
   const background = (work: Promise<unknown>) => void works.push(work);
   return { budgets, background, asked, reports, timers, done: () => Promise.all(works) };

@@ -5,6 +5,7 @@ import { collectorBodyBytesMax, collectorWaitMs } from '../../../../src/base/lim
 import { err, ok } from '../../../../src/base/result';
 import type { BalanceRequest } from '../../../../src/domain/catalog/balance';
 import type { EgressGuard } from '../../../../src/ports/egress';
+import { heldTimers } from '../../../support/held-timers';
 import { account, balanceCall } from '../../domain/capacity/accounts-under-test';
 
 type Vendor = (url: string, init: RequestInit) => Response | Promise<Response>;
@@ -12,7 +13,7 @@ type Vendor = (url: string, init: RequestInit) => Response | Promise<Response>;
 /** A collector whose vendor is scripted and whose deadline comes when the test says so. */
 function world(vendor: Vendor) {
   const sent: { url: string; init: RequestInit }[] = [];
-  const timers: { ms: number; act: () => void }[] = [];
+  const { time, timers } = heldTimers();
   const egress: EgressGuard = {
     check: (host) =>
       host.startsWith('private.') ? err({ code: 'egress.blocked', host }) : ok(undefined),
@@ -24,14 +25,7 @@ function world(vendor: Vendor) {
     },
     egress,
     policy: { allow: { pairs: new Set() }, gatewayHosts: [], httpsOnly: true },
-    time: {
-      nowMs: () => 0,
-      start: (ms, act) => {
-        const timer = { ms, act };
-        timers.push(timer);
-        return () => void timers.splice(timers.indexOf(timer), 1);
-      },
-    },
+    time,
   });
   const collect = (parts: Partial<BalanceRequest> = {}, of = account()) =>
     collector.collect({

@@ -9,6 +9,7 @@ import {
 import { err, ok } from '../../../../src/base/result';
 import { parseEgressAllow } from '../../../../src/domain/egress/allowance';
 import type { ReadyRequest } from '../../../../src/domain/overflow/test-call';
+import { heldTimers } from '../../../support/held-timers';
 
 const request = (url = 'https://api.monid.ai/v1/run'): ReadyRequest => ({
   method: 'POST',
@@ -22,7 +23,7 @@ function world(send: () => Promise<Response>, isPublic = true) {
   const allow = parseEgressAllow('');
   if (!allow.ok) throw new Error(allow.error);
   const sent: (readonly [string, RequestInit])[] = [];
-  const timers: { readonly ms: number; readonly act: () => void }[] = [];
+  const { time, timers } = heldTimers();
   const client = new JobClient({
     send: (url, init) => {
       sent.push([url, init]);
@@ -30,14 +31,7 @@ function world(send: () => Promise<Response>, isPublic = true) {
     },
     egress: { check: (host) => (isPublic ? ok(undefined) : err({ code: 'egress.blocked', host })) },
     policy: { allow: allow.value, gatewayHosts: ['gateway.example'], httpsOnly: true },
-    time: {
-      nowMs: () => 0,
-      start: (ms, act) => {
-        const timer = { ms, act };
-        timers.push(timer);
-        return () => void timers.splice(timers.indexOf(timer), 1);
-      },
-    },
+    time,
   });
   const ask = (asked = request(), bytesMax = 8) => client.ask(asked, { bytesMax, background });
   return { ask, sent, timers };
