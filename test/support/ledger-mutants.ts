@@ -173,6 +173,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'places.length >= 0',
   },
   {
+    name: 'a record is closed although the call that closes it failed',
+    file: core,
+    find: "if ((op[0] !== 'settle' && op[0] !== 'release') || !state.open.has(op[1])) return false;",
+    replace: '',
+  },
+  {
     name: 'a row is replayed twice',
     file: journal,
     find: 'WHERE seq > ? ORDER BY seq',

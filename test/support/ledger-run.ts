@@ -88,7 +88,8 @@ class Driven {
 
   /** A call that fails must have done nothing, in memory as on disk; repeated, it works. */
   #die({ ends, places }: Call, statement: number, nowMs: number): unknown {
-    const before = JSON.stringify(this.#core.view(nowMs));
+    const all = (): string => JSON.stringify([this.#core.view(nowMs), this.lists(nowMs)]);
+    const before = all();
     this.#storage.failAfter(statement);
     try {
       const answer = this.#core.apply(ends, places, nowMs);
@@ -97,7 +98,7 @@ class Driven {
     } catch (fault) {
       if (!(fault instanceof Error) || fault.message !== 'the machine died here') throw fault;
     }
-    const after = JSON.stringify(this.#core.view(nowMs));
+    const after = all();
     if (after !== before) throw new Error(`a failed call changed ${before} to ${after}`);
     return this.#core.apply(ends, places, nowMs);
   }
