@@ -103,6 +103,14 @@ describe('SseUsageTap', () => {
     expect(tapped(stream).unread).toBe(2);
   });
 
+  it('usage is partial from the first event on that passed unread: what it said may be missing', () => {
+    const tap = new SseUsageTap(plan);
+    tap.push(encoder.encode('data: {"n":1}\n\n'));
+    expect(tap.usage().isPartial).toBe(false);
+    tap.push(encoder.encode('data: {"n":2\n\n'));
+    expect(tap.usage().isPartial).toBe(true);
+  });
+
   it('an event that names a reading and is no JSON is counted, and the stream goes on', () => {
     const stream = 'data: {"n":1}\n\ndata: {"n":2\n\ndata: {"most":3}\n\n';
     expect(tapped(stream)).toEqual({ seen: { n: 1, most: 3 }, unread: 1, ended: false });
