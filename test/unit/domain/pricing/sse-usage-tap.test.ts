@@ -44,6 +44,7 @@ describe('SseUsageTap', () => {
     ['no blank line at the end', 'data: {"n":1}\n\ndata: {"n":2}', { n: 2 }],
     ['a line end but no blank line', 'data: {"n":2}\n', { n: 2 }],
     ['data on several lines', 'data: {\ndata: "n"\ndata: :3}\n\n', { n: 3 }],
+    ['two events on several lines', 'data: {\ndata: "n":3}\n\ndata: {\ndata: "n":4}\n\n', { n: 4 }],
     ['a line without a value in between', 'data: {"n":\ndata\ndata: 4}\n\n', { n: 4 }],
     ['fields around it', 'event: x\nid: 1\ndata: {"n":1}\nretry: 3\n\n', { n: 1 }],
     ['comments', ':\n: keep alive\n\ndata: {"n":1}\n:x\n\n', { n: 1 }],
@@ -134,6 +135,12 @@ describe('SseUsageTap', () => {
     ['the same at the end', spread(roomy + 1), {}, 1],
     ['many lines, together as long as allowed', `${lines(0)}\n\n`, { n: 7 }, 0],
     ['many lines, together one byte longer', `${lines(1)}\n\n`, {}, 1],
+    [
+      'lines that would make sense without the one that is too much',
+      `data: {"n":7\ndata: ${',"x":0'.padEnd(sseEventBytesMax - 6)}\ndata: }\n\n`,
+      {},
+      1,
+    ],
   ])('%s', (_name, stream, seen, unread) => {
     for (const step of [Number.POSITIVE_INFINITY, 65_536, 4_099]) {
       const after = tapped(
@@ -154,6 +161,18 @@ describe('SseUsageTap', () => {
     tap.push(encoder.encode('6}\ndata:\n'));
     tap.end();
     expect(shown(tap.usage().seen.get('n'))).toBe(6);
+  });
+
+  it.each([
+    ['the end of a line', 'data: {"n":5}\n', '\n', 5],
+    ['the end of an event', 'data: {"n":5}\n\n', 'data: {\ndata: "n":6}\n\n', 6],
+  ])('keeps no chunk that ends with %s', (_, first, second, n) => {
+    const chunk = encoder.encode(first);
+    const tap = new SseUsageTap(plan);
+    tap.push(chunk);
+    chunk.fill(0x20);
+    tap.push(encoder.encode(second));
+    expect(shown(tap.usage().seen.get('n'))).toBe(n);
   });
 
   it('a snapshot does not change, and a second end says nothing new', () => {
