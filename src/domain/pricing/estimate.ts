@@ -76,11 +76,14 @@ export type Estimate =
 /** What to hold for a call. */
 export function estimate(cost: Cost, settlement: Settlement, facts: RequestFacts): Estimate {
   const price = freeze(cost, facts);
-  const amount = heldFor(price, settlement, facts);
+  const table = tableAmount(price, facts);
+  const amount = heldFor(price, settlement, table);
   const { ceilingMicros } = facts;
   if (typeof amount === 'number') {
-    if (ceilingMicros !== null && amount > ceilingMicros) {
-      return { kind: 'over_ceiling', micros: amount, ceilingMicros };
+    // What is set aside may be less than the price: a ceiling is about what the caller pays.
+    const micros = typeof table === 'number' ? Math.max(table, amount) : amount;
+    if (ceilingMicros !== null && micros > ceilingMicros) {
+      return { kind: 'over_ceiling', micros, ceilingMicros };
     }
     return { kind: 'known', micros: amount, price, isCeiling: false };
   }
@@ -92,11 +95,9 @@ export function estimate(cost: Cost, settlement: Settlement, facts: RequestFacts
 
 function heldFor(
   price: FrozenPrice,
-  settlement: Settlement,
-  facts: RequestFacts,
+  { reserveMicros, reported }: Settlement,
+  table: number | UnknownPrice,
 ): number | UnknownPrice {
-  const { reserveMicros, reported } = settlement;
-  const table = tableAmount(price, facts);
   if (reserveMicros === null || price.kind === 'free') return table;
   // a flat hold stands in for a price only where the vendor will say what it charged
   return table === 'no_price' && reported === null ? table : reserveMicros;

@@ -269,6 +269,21 @@ describe('estimate', () => {
     expect(at({ kind: 'free' }, 0)).toMatchObject({ kind: 'known', micros: 0 });
   });
 
+  it('is held against the price as well where less than it is set aside', () => {
+    const at = (cost: Cost, ceilingMicros: number, reserveMicros: number) =>
+      estimate(cost, settled({ reserveMicros }), asking({ ceilingMicros }));
+    expect(at(perCall(500), 100, 50)).toEqual({
+      kind: 'over_ceiling',
+      micros: 500,
+      ceilingMicros: 100,
+    });
+    expect(micros(at(perCall(500), 500, 50))).toBe(50);
+    expect(at(perCall(50), 100, 500)).toMatchObject({ kind: 'over_ceiling', micros: 500 });
+    const unpriced: Cost = { kind: 'per_call', prices: [] };
+    const told = settled({ reserveMicros: 50, reported });
+    expect(micros(estimate(unpriced, told, asking({ ceilingMicros: 100 })))).toBe(50);
+  });
+
   it('a ceiling above what one operation of the ledger carries holds exactly that', () => {
     const facts = asking({ ceilingMicros: 999_999_999_999_999 });
     const unpriced: Cost = { kind: 'per_call', prices: [] };
