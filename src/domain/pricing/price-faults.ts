@@ -153,7 +153,9 @@ function oneMeterFaults(
 function settlementFaults(faults: Faults, settlement: Settlement): void {
   const { reported, fallbackMicros, reserveMicros } = settlement;
   for (const [name, micros] of Object.entries({ fallbackMicros, reserveMicros })) {
-    if (micros !== null && !isAmount(micros)) {
+    // A hold of nothing asks no balance, and the charge comes all the same.
+    const isNothing = name === 'reserveMicros' && micros === 0;
+    if (micros !== null && (isNothing || !isAmount(micros))) {
       faults.push({ at: `settlement.${name}`, reason: 'amount' });
     }
   }

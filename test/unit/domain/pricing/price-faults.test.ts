@@ -201,6 +201,8 @@ describe('priceFaults', () => {
     [perCall(1), settled({ failed: ['a..b'] }), 'settlement.failed', 'path'],
     [perCall(1), settled({ fallbackMicros: -1 }), 'settlement.fallbackMicros', 'amount'],
     [perCall(1), settled({ reserveMicros: 0.5 }), 'settlement.reserveMicros', 'amount'],
+    // Nothing set aside: whoever has no money could call, and be charged.
+    [perCall(1), settled({ reserveMicros: 0 }), 'settlement.reserveMicros', 'amount'],
     [perCall(1), reported({ at: '' }), 'settlement.reported.at', 'path'],
     [perCall(1), reported({ in: 'header', at: 'x cost' }), 'settlement.reported.at', 'header_name'],
     [perCall(1), reported({ perMillionMicros: -1 }), 'settlement.reported', 'amount'],
