@@ -259,7 +259,7 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
     const isUnknown = outcome.costMicros === null;
     return failed(run, money, { code: `overflow.${outcome.failure}`, isOut, isUnknown });
   }
-  const { status } = outcome;
+  const { status, contentType } = outcome;
   const body = shownBody(run, outcome);
   if (status >= 500 || body === null)
     return failed(run, money, { code: 'overflow.vendor_failed', isOut: true, isUnknown: false });
@@ -268,12 +268,8 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
   const micros = outcome.costMicros ?? money.heldMicros;
   if (isSuccess) money.settle({ micros, source: 'reported' }, true);
   else money.release('not_billable');
-  const answer = answerOf(run, {
-    status,
-    body,
-    contentType: outcome.contentType,
-    costMicros: money.costMicros,
-  });
+  const { costMicros } = money;
+  const answer = answerOf(run, { status, body, contentType, costMicros });
   if (!money.isClosed)
     await money.record({ status, headers: recordedHeaders(answer.headers), bytes: body });
   return {
@@ -283,7 +279,7 @@ async function settled(run: Run, money: Money, outcome: EnvelopeOutcome): Promis
     isOut: false,
     status,
     code: null,
-    costMicros: money.costMicros,
+    costMicros,
   };
 }
 
@@ -377,18 +373,17 @@ async function shadowed(run: Run, onShadow: Failed['onShadow']): Promise<null> {
   const outcome = await ran(run);
   budgets.close(aggregator.name, id, budgetEnd(outcome), background);
   if (outcome.kind === 'failed') marked(run, outcome.failure);
+  const isServed = outcome.kind === 'served';
   ports.report('overflow.shadow', {
     call_id: call.id,
     endpoint: catalog.entry.endpoint.id,
     aggregator: aggregator.name,
     outcome: outcome.kind === 'failed' ? outcome.failure : outcome.kind,
-    status: outcome.kind === 'served' ? outcome.status : null,
-    shape: outcome.kind === 'served' ? shapeOf(outcome.body) : null,
+    status: isServed ? outcome.status : null,
+    shape: isServed ? shapeOf(outcome.body) : null,
     cost_micros: outcome.kind === 'pending' ? null : outcome.costMicros,
   });
-  const isServed = outcome.kind === 'served';
-  const status = isServed ? outcome.status : 502;
   const nobodys = { response: null, isOut: false, code: 'overflow.shadow', costMicros: null };
-  onShadow({ ...rowOf(run, null), ...nobodys, isServed, status });
+  onShadow({ ...rowOf(run, null), ...nobodys, isServed, status: isServed ? outcome.status : 502 });
   return null;
 }
