@@ -30,7 +30,8 @@ const insideWorkerd = (
       },
     })),
   ],
-  test: { name, isolate: false, ...test },
+  // One worker a core: vitest itself would leave one of two cores idle.
+  test: { name, isolate: false, maxWorkers: 2, ...test },
 });
 
 const storeTests = [

@@ -52,10 +52,15 @@ var run = spawn(
   {
     cwd: root,
     stdio: 'inherit',
-    env: Object.assign({}, process.env, {
-      WRANGLER_SEND_METRICS: 'false',
-      PATH: join(root, 'node_modules', '.bin') + ':' + process.env.PATH,
-    }),
+    // What Node compiled once it does not compile again: half of the time in which a command begins.
+    env: Object.assign(
+      { NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node') },
+      process.env,
+      {
+        WRANGLER_SEND_METRICS: 'false',
+        PATH: join(root, 'node_modules', '.bin') + ':' + process.env.PATH,
+      },
+    ),
   },
 );
 ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => {
