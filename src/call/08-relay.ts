@@ -42,12 +42,12 @@ export async function relay(
   hold: Hold,
 ): Promise<Result<AnsweredCall, Refusal>> {
   let cut: Cut | null = null;
-  // workerd would end a chunked body cleanly when its stream errors: the send is cancelled first, so that a part is never a whole.
   let uploaded = call.sentBytes?.byteLength ?? call.declaredBytes ?? 0;
   const watch: UploadWatch = {
     onBytes: (total) => {
       uploaded = total;
     },
+    // workerd would end a chunked body cleanly when its stream errors: the send is cancelled first, so that a part is never a whole.
     onCut: (why) => {
       cut = why;
       hold.cancel?.abort();

@@ -5,7 +5,7 @@
 import { evidenceBodyBytesMax } from '../base/limits';
 import type { Refusal } from '../domain/refusal';
 import { withoutTokens } from '../domain/tenancy/token';
-import type { Blame, CallRow } from '../ports/evidence';
+import type { Blame, FinishedCall } from '../ports/evidence';
 import type { Child } from './branch-overflow';
 import type { IdentifiedCall, ResolvedCall } from './call';
 import { clientClosed, type Ending } from './custody';
@@ -25,10 +25,11 @@ export interface CallFacts {
   readonly holdId: string | null;
   readonly account: string | null;
   readonly signal: string | null;
+  readonly found: FinishedCall['found'];
 }
 
 /** The row of a call. */
-export function rowOfCall(facts: CallFacts): CallRow {
+export function rowOfCall(facts: CallFacts): FinishedCall {
   const { call, target, ending } = facts;
   const catalog = target?.catalog ?? null;
   return {
@@ -56,6 +57,7 @@ export function rowOfCall(facts: CallFacts): CallRow {
     holdId: facts.holdId,
     account: facts.account,
     signal: facts.signal,
+    found: facts.found,
     servedVia: null,
   };
 }
@@ -72,7 +74,7 @@ const headOf = (text: string): string =>
 const copying = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
 /** A row with what an aggregator made of the call: its own, or its parent's when the parent was never sent. */
-export const servedElsewhere = (row: CallRow, child: Child): CallRow => ({
+export const servedElsewhere = (row: FinishedCall, child: Child): FinishedCall => ({
   ...row,
   host: child.host,
   outcome: child.isServed ? 'answered' : 'failed',
@@ -84,6 +86,7 @@ export const servedElsewhere = (row: CallRow, child: Child): CallRow => ({
   holdId: child.holdId,
   account: null,
   signal: null,
+  found: null,
   servedVia: child.servedVia,
 });
 

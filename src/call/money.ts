@@ -12,6 +12,7 @@ import {
   recordHeaderCharsMax,
   recordInlineBodyBytesMax,
 } from '../base/limits-money';
+import { type Outcome, outcomeOf } from '../domain/capacity/outcome';
 import type { CatalogEndpoint } from '../domain/catalog/endpoint';
 import type { LedgerAddress } from '../domain/ledger/address';
 import type { EndOp, RecordedAnswer } from '../domain/ledger/operations';
@@ -68,6 +69,8 @@ export class Money {
   /** Micro-USD once it is settled; `null` before, and when it was released. */
   costMicros: number | null = null;
   isClosed = false;
+  /** What the last answer that was priced had; `null`: none was, or only its status is known. */
+  found: Outcome | null = null;
   /** The hold is a task's; what is left is the record of a key. */
   #isDeferred = false;
   #isSent = false;
@@ -153,6 +156,7 @@ export class Money {
   /** What a finished answer costs. */
   chargeOf(answer: { status: number; header: AnswerFacts['header']; usage: Usage | null }): Charge {
     const { endpoint, price, heldMicros } = this.#parts;
+    this.found = outcomeOf(answer.status, answer.usage);
     if (endpoint === null) return { micros: 0, source: 'table' };
     return charge({ ...answer, price, settlement: endpoint.settlement, heldMicros });
   }

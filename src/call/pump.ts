@@ -36,8 +36,8 @@ export interface UploadWatch {
 }
 
 /**
- * The same bytes, still chunked. `onBytes` is told how many there were so far; `onCut` before anything is ended, so that the send can be cancelled first: the body has more than
- * `bytesMax` bytes, or broke.
+ * The same bytes, still chunked. `onBytes` is told how many there were so far; `onCut` before anything is ended, so that the send can be
+ * cancelled first: the body has more than `bytesMax` bytes, or broke.
  */
 export function limitBody(
   body: ReadableStream,

@@ -5,6 +5,7 @@
  */
 import { bugFacts } from '../base/bug';
 import type { MaybePromise, Result } from '../base/result';
+import { outcomeOf } from '../domain/capacity/outcome';
 import type { CapacitySignal } from '../domain/capacity/signal';
 import type { EgressPolicy } from '../domain/egress/allowance';
 import type { RecordedAnswer } from '../domain/ledger/operations';
@@ -14,7 +15,7 @@ import type { Refusal } from '../domain/refusal';
 import { problemResponse } from '../http/problem';
 import { rowOf } from '../http/refusal-table';
 import type { Background, Config } from '../ports/config';
-import type { Blame, CallLog, CallRow } from '../ports/evidence';
+import type { Blame, CallLog, FinishedCall } from '../ports/evidence';
 import { intake } from './01-intake';
 import { identify } from './02-identify';
 import { resolve } from './03-resolve';
@@ -127,6 +128,7 @@ class CallLife {
   #evidence: string | null = null;
   #account: string | null = null;
   #signal: CapacitySignal | null = null;
+  #found: FinishedCall['found'] = null;
   #child: Child | null = null;
   #responseBytes: number | null = null;
   #blame: Blame | null = null;
@@ -265,8 +267,9 @@ class CallLife {
     return response;
   }
 
-  /** What an answer says of the operator's account, after the hold was closed. */
+  /** What an answer says of the operator's account, after the hold was closed, and whether it has what was asked for. */
   note(call: EvidencedCall): void {
+    if (call.catalog !== null) this.#found = outcomeOf(call.status, null);
     this.#account = call.account;
     this.#signal = noted(call, this.#services, this.#background);
   }
@@ -361,7 +364,7 @@ class CallLife {
     callLog.push(servedElsewhere({ ...row, id: childId(row.id) }, child), this.#background);
   }
 
-  #row(ending: Ending, latencyMs: number): CallRow | null {
+  #row(ending: Ending, latencyMs: number): FinishedCall | null {
     const call = this.#call;
     if (call === null) return null;
     return rowOfCall({
@@ -377,6 +380,7 @@ class CallLife {
       holdId: this.#money?.holdId ?? null,
       account: this.#account,
       signal: this.#signal?.kind ?? null,
+      found: this.#money?.found ?? this.#found,
     });
   }
 }

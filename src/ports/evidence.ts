@@ -2,6 +2,7 @@
  * CallLog: where finished calls go. Promises: pushing never waits and never throws; rows are written in batches, bounded in count and
  * age; lossy only with a dying isolate (and counted when the sink does not answer). Never the source of money.
  */
+import type { Outcome as Found } from '../domain/capacity/outcome';
 import type { Background } from './config';
 
 /** How a call ended: exactly one of these (issue 1, custody). */
@@ -45,6 +46,12 @@ export interface CallRow {
   readonly servedVia: string | null;
 }
 
+/** A row on its way to the log, with what is counted and not kept. */
+export interface FinishedCall extends CallRow {
+  /** Whether the vendor of a catalog row had what was asked for (`domain/capacity/outcome.ts`). */
+  readonly found: Found | null;
+}
+
 /** A call that was sent and has not ended. An armed one sees its own end; another one may die with its context. */
 export interface OpenCall {
   readonly startedAtMs: number;
@@ -58,7 +65,7 @@ export interface OpenCall {
 }
 
 export interface CallLog {
-  push(row: CallRow, background: Background): void;
+  push(row: FinishedCall, background: Background): void;
   /** Takes note of a call that is being sent, until {@link unwatch}. */
   watch(call: OpenCall, background: Background): void;
   unwatch(call: OpenCall): void;

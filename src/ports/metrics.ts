@@ -4,7 +4,7 @@
  * Implemented by `adapters/telemetry/metrics.ts`.
  */
 import type { Counts } from '../domain/metrics/series';
-import type { CallRow } from './evidence';
+import type { FinishedCall } from './evidence';
 
 /** Protections that let calls go on when what they ask does not answer (decisions section 5), and what may be lost. */
 export const failOpens = [
@@ -26,7 +26,7 @@ export type FailOpen = (typeof failOpens)[number];
 /** The counts of one isolate. */
 export interface Tally {
   /** Counts finished calls; the call log gives it each row once. */
-  add(rows: readonly CallRow[]): void;
+  add(rows: readonly FinishedCall[]): void;
   /** Something did not answer, and `times` calls went on without it. */
   failOpen(what: FailOpen, times?: number): void;
   /** Whether there are counts that were not sent. */

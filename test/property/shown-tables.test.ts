@@ -86,6 +86,7 @@ const callRow = fc.record({
   catalogId: fc.option(word),
   costMicros: fc.option(fc.nat()),
   signal: fc.option(word),
+  found: fc.option(fc.constantFrom('hit', 'miss', 'error')),
   servedVia: fc.option(word),
 });
 const sample =

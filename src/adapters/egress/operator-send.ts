@@ -1,6 +1,7 @@
 /**
  * Operator send: one request on the operator's behalf that is nobody's call. Promises: the address is judged as the road judges one,
- * redirects are not followed, no edge cache, and the vendor sees the client that it sees behind a call on the operator's account. Must never: read the answer. Called by `balance-collector.ts` and `job-client.ts`.
+ * redirects are not followed, no edge cache, and the vendor sees the client that it sees behind a call on the operator's account.
+ * Must never: read the answer. Called by `balance-collector.ts` and `job-client.ts`.
  */
 import type { EgressPolicy } from '../../domain/egress/allowance';
 import type { TargetUrl } from '../../domain/egress/target-url';

@@ -6,6 +6,7 @@
 import { replayBodyWaitMs } from '../../base/limits-money';
 import type { DeskTime } from '../../ports/ledger';
 import type { ReplayBodies } from '../../ports/replay-bodies';
+import { orLate } from '../time';
 
 export class R2ReplayBodies implements ReplayBodies {
   readonly #bucket: R2Bucket;
@@ -29,11 +30,8 @@ export class R2ReplayBodies implements ReplayBodies {
   }
 
   /** What the bucket gives; `undefined` when it fails or does not answer. */
-  async #inTime<T>(ask: () => Promise<T | undefined>): Promise<T | undefined> {
-    const late = Promise.withResolvers<undefined>();
-    const cancel = this.#time.start(replayBodyWaitMs, () => late.resolve(undefined));
-    const answer = await Promise.race([ask().catch(() => undefined), late.promise]);
-    cancel();
-    return answer;
+  #inTime<T>(ask: () => Promise<T | undefined>): Promise<T | undefined> {
+    const work = ask().catch(() => undefined);
+    return orLate(work, { time: this.#time, ms: replayBodyWaitMs, late: undefined });
   }
 }

@@ -20,7 +20,7 @@ import {
   keeperTickMs,
 } from '../../base/limits';
 import type { Background } from '../../ports/config';
-import type { CallLog, CallRow, CallSink, OpenCall } from '../../ports/evidence';
+import type { CallLog, CallSink, FinishedCall, OpenCall } from '../../ports/evidence';
 import type { Tally } from '../../ports/metrics';
 
 /** A call that the keeper has not woken yet. */
@@ -29,7 +29,7 @@ const notWoken = -1;
 export class BufferedCallLog implements CallLog {
   /** Rows lost because the sink did not answer for too long. */
   dropped = 0;
-  #rows: CallRow[] = [];
+  #rows: FinishedCall[] = [];
   /** Of all rows that are held, those in flight included; see {@link charsOf}. */
   #chars = 0;
   /**
@@ -43,7 +43,7 @@ export class BufferedCallLog implements CallLog {
   /** Until then somebody keeps; it lapses, because the context that keeps may die. Epoch milliseconds. */
   #keptUntilMs = 0;
   #flushDueMs = 0;
-  #inFlight: { readonly rows: CallRow[]; readonly sinceMs: number } | null = null;
+  #inFlight: { readonly rows: FinishedCall[]; readonly sinceMs: number } | null = null;
   /** Rows at the head of the buffer that were counted before: those of a write that failed. */
   #counted = 0;
   readonly #sink: CallSink;
@@ -63,7 +63,7 @@ export class BufferedCallLog implements CallLog {
     this.#wait = options.wait;
   }
 
-  push(row: CallRow, background: Background): void {
+  push(row: FinishedCall, background: Background): void {
     const nowMs = row.startedAtMs + row.latencyMs;
     if (this.#rows.length === 0) this.#flushDueMs = nowMs + callLogFlushMs;
     this.#rows.push(row);
@@ -227,14 +227,14 @@ export class BufferedCallLog implements CallLog {
     return taken;
   }
 
-  #putBack(rows: CallRow[]): void {
+  #putBack(rows: FinishedCall[]): void {
     this.#inFlight = null;
     this.#rows = rows.concat(this.#rows);
     this.#counted += rows.length;
     this.#trim();
   }
 
-  #count(rows: readonly CallRow[]): void {
+  #count(rows: readonly FinishedCall[]): void {
     const again = Math.min(this.#counted, rows.length);
     this.#counted -= again;
     this.#tally.add(again === 0 ? rows : rows.slice(again));
@@ -258,5 +258,5 @@ export class BufferedCallLog implements CallLog {
 }
 
 /** The texts of a row that others make as long as they like. */
-const charsOf = ({ path, evidence }: CallRow): number =>
+const charsOf = ({ path, evidence }: FinishedCall): number =>
   (path?.length ?? 0) + (evidence?.length ?? 0);

@@ -7,7 +7,7 @@ import type { MetricsHub } from '../../../durable-objects/metrics-hub';
 import { metricsAnswerWaitMs, metricsReportMs, metricsShardsMax } from '../../base/limits-capacity';
 import { countCall } from '../../domain/metrics/count-call';
 import { type Counts, Totals } from '../../domain/metrics/series';
-import type { CallRow } from '../../ports/evidence';
+import type { FinishedCall } from '../../ports/evidence';
 import type { DeskTime } from '../../ports/ledger';
 import type { FailOpen, MetricsReader, Tally } from '../../ports/metrics';
 import { callObject } from '../durable/object-call';
@@ -64,7 +64,7 @@ export class IsolateTally implements Tally {
     return !this.#totals.isEmpty;
   }
 
-  add(rows: readonly CallRow[]): void {
+  add(rows: readonly FinishedCall[]): void {
     for (const row of rows) countCall(this.#totals, row, this.#isRefusal);
   }
 

@@ -3,6 +3,7 @@
  * Promises: one row adds to each metric once; a code that is no refusal of ours is `other`. Pure, and cheap: it runs once for every call
  * of an isolate, behind its answer. Called by the isolate's tally.
  */
+import type { Outcome } from '../capacity/outcome';
 import { isChildId } from '../overflow/child';
 import { label, type Totals } from './series';
 
@@ -21,6 +22,7 @@ export interface CountedCall {
   readonly catalogId: string | null;
   readonly costMicros: number | null;
   readonly signal: string | null;
+  readonly found: Outcome | null;
   readonly servedVia: string | null;
 }
 
@@ -60,11 +62,12 @@ export function countCall(
 /** What a call of a catalog row says of its vendor. */
 function countVendor(
   totals: Totals,
-  { costMicros, signal, servedVia, outcome }: CountedCall,
+  { costMicros, signal, found, servedVia, outcome }: CountedCall,
   catalogId: string,
 ): void {
   const provider = catalogId.slice(0, catalogId.indexOf('.'));
   if (costMicros !== null && costMicros > 0) totals.add(`cost|${label(provider)}`, costMicros);
+  if (found !== null) totals.add(`answers|${label(provider)},${found}`, 1);
   if (signal !== null) totals.add(`signals|${label(provider)},${label(signal)}`, 1);
   if (servedVia !== null)
     totals.add(`overflow|${label(servedVia.replace(/^overflow:/, ''))},${outcome}`, 1);

@@ -38,6 +38,12 @@ export const families = {
     help: 'Calls that Weir refused, by problem code.',
     labels: ['code'],
   },
+  answers: {
+    name: 'weir_vendor_answers_total',
+    help: 'Answers of vendors of the catalog: with what was asked for, without it, or no success.',
+    labels: ['provider', 'outcome'],
+    isNamed: true,
+  },
   signals: {
     name: 'weir_capacity_signals_total',
     help: 'Answers that said something of the capacity of an account of ours.',

@@ -6,7 +6,7 @@
  * Pure. Called by stage 09 and by the owner of a call whose client left.
  */
 import { assertNever } from '../../base/assert';
-import { outcomeOfUsage } from '../capacity/outcome';
+import { outcomeOf } from '../capacity/outcome';
 import {
   ceilMicros,
   compare,
@@ -70,7 +70,7 @@ const neverBilled: ReadonlySet<number> = new Set([401, 402, 403, 405, 407, 408, 
  * for this answer, an amount that can be read.
  */
 export function isBillable(kind: Cost['kind'], status: number, isReported: boolean): boolean {
-  const outcome = outcomeOfUsage(status, null);
+  const outcome = outcomeOf(status, null);
   if (outcome !== 'error') return kind !== 'per_success' || outcome === 'hit';
   if (status < 400 || status >= 500) return false;
   return kind === 'per_call' && isReported && !neverBilled.has(status);

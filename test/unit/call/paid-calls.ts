@@ -23,6 +23,15 @@ export const byUsage = rowOf({
   settlement: settled({ fallbackMicros: 30 }),
 });
 
+export const byResult = rowOf({
+  cost: {
+    kind: 'per_result',
+    results: 'data[*]',
+    prices: [{ when: [], perMillionMicros: 5_000_000 }],
+    reserve: { kind: 'fixed', units: 10 },
+  },
+});
+
 export const path = '/call/vendor.search';
 export const keyed = { 'x-weir-key': token, 'idempotency-key': 'k1' };
 export const bought = (world: World = {}, init: RequestInit = {}) =>

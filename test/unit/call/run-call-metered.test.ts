@@ -9,7 +9,7 @@ import type { RecordedAnswer } from '../../../src/domain/ledger/operations';
 import { upstream } from './calls';
 import { locked, NotedCapacity } from './capacity-ports';
 import { NotedDesk } from './desk';
-import { answering, bought, byUsage, json, keyed, path, rowOf, told } from './paid-calls';
+import { answering, bought, byResult, byUsage, json, keyed, path, rowOf, told } from './paid-calls';
 import { asking, play, silent, type World, woken } from './road-world';
 
 afterEach(() => void vi.useRealTimers());
@@ -39,6 +39,7 @@ describe('a paid answer', () => {
         host: 'api.vendor.example',
         path: '/v1/search',
         costMicros: 70,
+        found: 'hit',
         holdId: desk.places[0]?.[1],
       },
     ]);
@@ -52,12 +53,24 @@ describe('a paid answer', () => {
     expect(rows).toMatchObject([{ costMicros: 55 }]);
   });
 
+  it.each<[string, Response, string]>([
+    ['nothing', new Response(null, { status: 204 }), 'miss'],
+    ['no results', Response.json({ data: [] }), 'miss'],
+    ['results', Response.json({ data: [1] }), 'hit'],
+  ])('with %s is counted as that', async (_, theirs, found) => {
+    const { answer, rows } = bought({ entry: byResult, send: async () => theirs });
+    await (await answer).text();
+    expect(rows).toMatchObject([{ outcome: 'answered', found }]);
+  });
+
   it.each([301, 404, 429, 500])('of %i is theirs, and gives the hold back', async (status) => {
     const { answer, rows, desk } = bought({ send: answering(null, { status }) });
     const got = await answer;
     expect([got.status, got.headers.get('x-weir-cost-micro')]).toEqual([status, null]);
     expect(told(desk)).toEqual([['release', 'not_billable']]);
-    expect(rows).toMatchObject([{ outcome: 'answered', status, costMicros: null, tier: 4 }]);
+    expect(rows).toMatchObject([
+      { outcome: 'answered', status, costMicros: null, tier: 4, found: 'error' },
+    ]);
   });
 });
 
@@ -309,7 +322,13 @@ describe('a keyed call', () => {
     expect(got.headers.get('x-weir-call-id')).toBe(rows[0]?.id);
     expect(asked.slice(3)).toEqual(['place', 'log']);
     expect(rows).toMatchObject([
-      { outcome: 'answered', status: 201, code: 'idempotency.replayed', costMicros: null },
+      {
+        outcome: 'answered',
+        status: 201,
+        code: 'idempotency.replayed',
+        costMicros: null,
+        found: null,
+      },
     ]);
     await Promise.all(background.work);
   });

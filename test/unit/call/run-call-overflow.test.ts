@@ -201,7 +201,13 @@ const full = (): World => ({
 describe('the rows of a call that an aggregator served', () => {
   const ofChild = {
     ...{ outcome: 'answered', status: 200, code: null, blame: null, costMicros: 80 },
-    ...{ servedVia: 'overflow:orthogonal', account: null, signal: null, evidence: null },
+    ...{
+      servedVia: 'overflow:orthogonal',
+      account: null,
+      signal: null,
+      found: null,
+      evidence: null,
+    },
   };
   const idOf = (got: Response) => got.headers.get('x-weir-call-id');
 

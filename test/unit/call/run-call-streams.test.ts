@@ -40,7 +40,7 @@ describe('an event stream', () => {
     expect((await reader?.read())?.done).toBe(true);
     await Promise.all(call.background.work);
     expect(told(call.desk)).toEqual([['settle', 55, true]]);
-    expect(call.rows).toMatchObject([{ outcome: 'answered', costMicros: 55 }]);
+    expect(call.rows).toMatchObject([{ outcome: 'answered', costMicros: 55, found: 'hit' }]);
   });
 
   it('that breaks costs what was metered, at least the fallback', async () => {

@@ -1,11 +1,11 @@
 /** Rows of calls for the tests of this folder. */
-import type { CallRow } from '../../../../src/ports/evidence';
+import type { FinishedCall } from '../../../../src/ports/evidence';
 
 /** The time at which every test begins, epoch milliseconds. */
 export const startMs = Date.UTC(2030, 0, 1);
 
 /** A call that was answered after 5 ms. */
-export const callRow = (n: number, endedAtMs = startMs): CallRow => ({
+export const callRow = (n: number, endedAtMs = startMs): FinishedCall => ({
   id: `call_${n}`,
   tenantId: 'ten_1',
   keyId: null,
@@ -30,5 +30,6 @@ export const callRow = (n: number, endedAtMs = startMs): CallRow => ({
   holdId: null,
   account: null,
   signal: null,
+  found: null,
   servedVia: null,
 });

@@ -38,12 +38,13 @@ describe('outcomeOf', () => {
     ['a 404 with results', perResult, 404, { data: [1] }, 'error'],
     ['a 500', perCall(5), 500, undefined, 'error'],
   ])('%s', (_, cost, status, json, expected) => {
-    expect(outcomeOf(status, json, { cost, settlement: settled() })).toBe(expected);
+    const usage = json === undefined ? null : usageOf(json, usagePlan(cost, settled()));
+    expect(outcomeOf(status, usage)).toBe(expected);
   });
 
   it('agrees with settlement: a price per success bills what has content, one per result a hit', () => {
     for (const status of [200, 201, 202, 204, 206, 302, 404, 500]) {
-      const outcome = outcomeOf(status, undefined, { cost: perSuccess, settlement: settled() });
+      const outcome = outcomeOf(status, null);
       expect([status, isBillable('per_success', status, false)]).toEqual([
         status,
         outcome === 'hit',
@@ -56,7 +57,7 @@ describe('outcomeOf', () => {
       const usage = usageOf({ data }, usagePlan(perResult, settlement));
       const facts = { status: 200, header: () => null, usage, heldMicros: 60 };
       const { micros } = charge({ price: known.price, settlement, ...facts });
-      const outcome = outcomeOf(200, { data }, { cost: perResult, settlement });
+      const outcome = outcomeOf(200, usage);
       expect([data.length, micros > 0]).toEqual([data.length, outcome === 'hit']);
     }
   });

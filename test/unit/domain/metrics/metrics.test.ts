@@ -23,6 +23,7 @@ const call = (parts: Partial<CountedCall> = {}): CountedCall => ({
   catalogId: null,
   costMicros: null,
   signal: null,
+  found: null,
   servedVia: null,
   ...parts,
 });
@@ -37,7 +38,8 @@ function counted(...calls: readonly CountedCall[]) {
 
 describe('a call', () => {
   it('and its child are one: the child adds its cost and the aggregator’s outcome', () => {
-    const parent = call({ tier: 4, catalogId: 'lusha.find', status: 402, signal: 'balance' });
+    const about = { tier: 4, catalogId: 'lusha.find' };
+    const parent = call({ ...about, status: 402, signal: 'balance', found: 'error' });
     const child = call({
       id: 'call_1:overflow',
       tier: 4,
@@ -49,6 +51,7 @@ describe('a call', () => {
       'calls|call,answered,none,4,4xx': 1,
       'duration|4,0.01': 1,
       'latency|4': 7,
+      'answers|lusha,error': 1,
       'signals|lusha,balance': 1,
       'cost|lusha': 80,
       'overflow|monid,answered': 1,
@@ -195,6 +198,7 @@ describe('totals', () => {
         catalogId: 'v.x',
         costMicros: 1,
         signal: 'quota',
+        found: 'hit',
         servedVia: 'overflow:monid',
       }),
     );
