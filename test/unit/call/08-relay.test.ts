@@ -1,6 +1,6 @@
 /** 08 relay: what goes out, and what each way of not getting an answer becomes. */
 import { describe, expect, it } from 'vitest';
-import { jsonBindingBodyBytesMax } from '../../../src/base/limits';
+import { jsonBindingBodyBytesMax, uploadBytesPerSecondMin } from '../../../src/base/limits';
 import { err } from '../../../src/base/result';
 import { isPumped, type RelayPorts, relay } from '../../../src/call/08-relay';
 import type { GuardedCall } from '../../../src/call/call';
@@ -301,6 +301,12 @@ describe('no answer', () => {
   it('the watchdog ends a silent upstream', async () => {
     const { result } = await sent({}, () => new Promise(() => undefined), true);
     expect(result).toEqual(err({ code: 'timeout.request', timeoutMs: 5_000 }));
+  });
+
+  it('and says the time that the body of the request had beside it', async () => {
+    const parts = { ...posting('x'), declaredBytes: 2 * uploadBytesPerSecondMin };
+    const { result } = await sent(parts, () => new Promise(() => undefined), true);
+    expect(result).toEqual(err({ code: 'timeout.request', timeoutMs: 7_000 }));
   });
 
   it.each([101, 600, 999])('%i, which no Response carries, is none', async (status) => {
